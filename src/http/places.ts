@@ -13,9 +13,9 @@ export function lifeOf({ socket }: IncomingMessage, response: ServerResponse): A
       response.removeListener('close', end);
       life.abort();
     };
-    response.once('close', end);
+    response.on('close', end);
     // A pipelined response emits no `close` when its connection ends.
-    if (socket instanceof Socket) socket.once('close', end);
+    if (socket instanceof Socket) socket.on('close', end);
   }
   return life.signal;
 }

@@ -44,12 +44,17 @@ export interface EventStreamOptions {
   onCut(): void;
 }
 
-/** One client's stream. It ends with its token, and it is cut off if the client is too slow. */
+/** One client's stream. It ends with its token, and it is cut off if the client is too slow. The caller ends it with its life. */
 export class EventStream implements Follower {
   readonly scope: FeedScope;
   position: number;
   #feed: Cursor['feed'];
-  readonly #options: EventStreamOptions;
+  readonly #response: ServerResponse;
+  readonly #life: AbortSignal;
+  readonly #token: TokenCheck;
+  readonly #unwatch: () => void;
+  readonly #idleTimeoutMs: number;
+  readonly #onCut: () => void;
   #isOver = false;
   /** The offset of its spans of `HEARTBEAT_MS`, so that streams do not send their heartbeats all at once. */
   readonly #phase = Math.random() * HEARTBEAT_MS;
@@ -58,19 +63,19 @@ export class EventStream implements Follower {
   /** Since when bytes wait for the client; undefined if none wait. */
   #stuckSince: number | undefined;
 
-  constructor(options: EventStreamOptions) {
-    this.#options = options;
-    this.scope = options.scope;
-    this.position = options.start.position;
-    this.#feed = options.start.feed;
-    this.#sentIn = this.#spanOf(Date.now());
-    const unwatch = options.token.watch(() => this.end());
-    const over = () => {
-      this.#isOver = true;
-      unwatch();
-    };
-    if (options.life.aborted) over();
-    else options.life.addEventListener('abort', over, { once: true });
+  constructor({ response, life, scope, start, token, idleTimeoutMs, onCut }: EventStreamOptions) {
+    const now = Date.now();
+    this.scope = scope;
+    this.position = start.position;
+    this.#feed = start.feed;
+    this.#response = response;
+    this.#life = life;
+    this.#token = token;
+    this.#unwatch = token.watch(() => this.end());
+    this.#idleTimeoutMs = idleTimeoutMs;
+    this.#onCut = onCut;
+    this.#sentIn = this.#spanOf(now);
+    if (response.writableNeedDrain) this.#stuckSince = now;
   }
 
   get isOver(): boolean {
@@ -79,10 +84,9 @@ export class EventStream implements Follower {
 
   /** Waits until the client has read all frames. Returns false if the stream is over. */
   async ready(): Promise<boolean> {
-    const { response, life } = this.#options;
-    if (!this.#isOver && response.writableNeedDrain)
-      await once(response, 'drain', { signal: life }).catch(() => {});
-    await this.#options.token.check();
+    if (!this.#isOver && this.#response.writableNeedDrain)
+      await once(this.#response, 'drain', { signal: this.#life }).catch(() => {});
+    await this.#token.check();
     return !this.#isOver;
   }
 
@@ -93,17 +97,16 @@ export class EventStream implements Follower {
 
   end(): void {
     if (this.#isOver) return;
-    this.#isOver = true;
-    this.#options.response.end();
+    this.#over();
+    this.#response.end();
   }
 
+  /** Each second. An idle stream touches nothing but its own fields and its token: there may be thousands. */
   tick(now: number): void {
+    this.#token.checkAgain(now);
     if (this.#isOver) return;
-    const { response, token, idleTimeoutMs } = this.#options;
-    token.checkAgain(now);
-    if (!response.writableNeedDrain) this.#stuckSince = undefined;
-    else this.#stuckSince ??= now;
-    if (this.#stuckSince !== undefined && now - this.#stuckSince > idleTimeoutMs) this.#cut();
+    if (this.#stuckSince !== undefined && !this.#response.writableNeedDrain) this.#stuckSince = undefined;
+    if (this.#stuckSince !== undefined && now - this.#stuckSince > this.#idleTimeoutMs) this.#cut();
     else if (this.#spanOf(now) !== this.#sentIn)
       this.#write(heartbeat({ feed: this.#feed, position: this.position }), now);
   }
@@ -114,16 +117,20 @@ export class EventStream implements Follower {
 
   #write(frames: Buffer, now = Date.now()): void {
     if (this.#isOver) return;
-    const { response } = this.#options;
-    response.write(frames);
+    if (!this.#response.write(frames)) this.#stuckSince ??= now;
     this.#sentIn = this.#spanOf(now);
-    if (response.writableLength > WAITING_AT_MOST) this.#cut();
+    if (this.#response.writableLength > WAITING_AT_MOST) this.#cut();
   }
 
   #cut(): void {
+    this.#over();
+    this.#onCut();
+    this.#response.destroy();
+  }
+
+  #over(): void {
     this.#isOver = true;
-    this.#options.onCut();
-    this.#options.response.destroy();
+    this.#unwatch();
   }
 }
 

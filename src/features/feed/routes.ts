@@ -165,7 +165,10 @@ class ChangesRoute {
     reply.hijack();
     for (const [name, value] of Object.entries(also ?? {}))
       if (value !== undefined) raw.setHeader(name, value);
+    raw.cork();
     raw.writeHead(200, streamHeaders(request.id, currency));
+    // With the first frame in the same string, Node would keep each header field in memory as a separate string.
+    raw.flushHeaders();
     this.#answered(request, 200);
     if (request.method === 'HEAD') {
       raw.end();
@@ -174,6 +177,7 @@ class ChangesRoute {
     const { idleTimeoutMs } = limits;
     cutWhenIdle(request.raw, idleTimeoutMs);
     raw.write(firstFrame(start));
+    raw.uncork();
     const token = this.#checks.of(request);
     const onCut = () => {
       feed.counts.cut += 1;

@@ -57,7 +57,7 @@ export function limitConnections(server: Server, limits: ConnectionLimits): Admi
       addresses.set(address, (addresses.get(address) ?? 0) + 1);
       strangers.set(socket, { open: 0, idleSince: performance.now(), bytes: 0 });
     }
-    socket.once('close', () => {
+    socket.on('close', () => {
       count -= 1;
       strangers.delete(socket);
       if (address === undefined) return;
@@ -111,7 +111,7 @@ function countRequests(server: Server, strangers: ReadonlyMap<Socket, Stranger>)
     const stranger = strangers.get(socket);
     if (!stranger) return;
     stranger.open += 1;
-    response.once('close', () => {
+    response.on('close', () => {
       stranger.open -= 1;
       stranger.idleSince = performance.now();
       stranger.bytes = socket.bytesRead;

@@ -31,7 +31,7 @@ export function drainOnClose(app: FastifyInstance, drainMs: number): Drain {
   const connections = new Set<Socket>();
   server.on('connection', (socket) => {
     connections.add(socket);
-    socket.once('close', () => connections.delete(socket));
+    socket.on('close', () => connections.delete(socket));
   });
   const isAnyUnsent = () => [...connections].some((socket) => socket.writableLength > 0);
 
