@@ -136,7 +136,7 @@ export async function composeReader(
     catalogue: catalogueReader(documents, { pricesLimit: memory.prices, staleLimitMs }),
     clusters: clusterReader(documents),
     tokens: tokenVerifier(documents, {
-      used: (tokenId) => tokenUse.used(tokenId),
+      used: tokenUse.used,
       memoryLimit: memory.acceptedTokens,
       postgresReads: settings.POSTGRES_READS,
     }),

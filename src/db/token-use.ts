@@ -35,9 +35,7 @@ export class TokenUse implements AsyncDisposable {
   }
 
   /** Records a use in memory: no I/O, no promise, since each request calls it. */
-  used(tokenId: number): void {
-    this.#record(tokenId, Math.floor(this.#now() / MINUTE_MS));
-  }
+  readonly used = (tokenId: number): void => this.#record(tokenId, Math.floor(this.#now() / MINUTE_MS));
 
   #record(tokenId: number, minute: number): void {
     const known = this.#unwritten.get(tokenId);

@@ -73,7 +73,7 @@ export interface ApiDeps {
   /** Finds when data that is too old for a request is read again. */
   readonly findNextRun?: FindNextRun | undefined;
   /** Runs the rest of a request, so that its log lines have its id. */
-  inRequest?(requestId: string, work: () => void): void;
+  inLogContext?(fields: { readonly requestId: string }, work: () => void): void;
 }
 
 const BAD_HOST = plainProblem(400, 'HTTP/1.1 asks for exactly one Host header field.');
@@ -83,8 +83,9 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   const { logger, logSuccesses = 1 } = deps;
   const record = recorder({ logger, observe: deps.observe?.bind(deps), logSuccesses, quiet: HEALTH_PATHS });
   const app = createServer(deps.trustProxy ?? [], limits, record);
-  const { inRequest } = deps;
-  if (inRequest) app.addHook('onRequest', (request, _, done) => inRequest(request.id, () => done()));
+  const { inLogContext } = deps;
+  if (inLogContext)
+    app.addHook('onRequest', ({ id: requestId }, _, done) => inLogContext({ requestId }, done));
   // Added before the hook that waits for answers: only the server ends a stream.
   const endless = new Set<{ end(): void }>();
   app.addHook('preClose', (done) => {

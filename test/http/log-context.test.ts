@@ -21,8 +21,7 @@ it('writes the request’s id in each of its lines, and in no other', async () =
       throw new Unavailable('nothing answers');
     },
   };
-  const inRequest = (requestId: string, work: () => void) => inLogContext({ requestId }, work);
-  await using api = await testApi({ logger, catalogue, inRequest });
+  await using api = await testApi({ logger, catalogue, inLogContext });
   const sendRequest = async () => {
     const headers = { authorization: `Bearer ${api.token}` };
     const answer = await api.app.inject({ url: '/v1/providers', headers });

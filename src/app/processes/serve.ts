@@ -86,7 +86,7 @@ async function openApi(config: Configured, env: Environment, closing: Disposer, 
     version: VERSION,
     ...apiOptions(config.settings),
     observe: counts.add,
-    inRequest: (requestId, work) => inLogContext({ requestId }, work),
+    inLogContext,
   });
   closing.defer(() => app.close());
   tracing?.traceRequests(app);

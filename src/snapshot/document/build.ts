@@ -4,7 +4,7 @@ import type { MachineDocument } from '../../domain/machine.ts';
 import type { PriceBookEntry } from '../../domain/prices/price-book.ts';
 import type { Provenance } from './document.ts';
 import type { DocumentContent } from './format.ts';
-import type { DocumentName } from './keys.ts';
+import { type DocumentName, regionKey } from './keys.ts';
 
 export function listContent(
   name: DocumentName,
@@ -125,11 +125,6 @@ export function providersContent(
   }
   for (const key of unlisted) index.set(key, [0, 0]);
   return { ...content, index };
-}
-
-/** The key of a region in the document of providers. */
-export function regionKey(providerId: number, regionId: number): string {
-  return `${providerId}/${regionId}`;
 }
 
 /** A token. A revoked one is a tombstone, because a late write-back could undo a deletion. */

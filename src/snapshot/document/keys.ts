@@ -19,6 +19,11 @@ export function documentId(name: DocumentName): string {
   }
 }
 
+/** The key of a region in the document of providers. */
+export function regionKey(providerId: number, regionId: number): string {
+  return `${providerId}/${regionId}`;
+}
+
 /** Key of the current lineage, for readers during an outage of PostgreSQL. */
 export const LINEAGE_KEY = 'fb:lineage';
 

@@ -9,7 +9,7 @@ import {
   whenThere,
 } from '../document/answer.ts';
 import { encodeBody, jsonBody } from '../document/body.ts';
-import { regionKey } from '../document/build.ts';
+import { regionKey } from '../document/keys.ts';
 import { loadMachinePrices } from '../document/load.ts';
 import { BYTES_PER_DOCUMENT } from '../document/memory-costs.ts';
 import type { Documents } from './documents.ts';
