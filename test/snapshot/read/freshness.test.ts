@@ -118,12 +118,15 @@ describe('the verification time', () => {
     await until(() => reader.link.linked);
     expect(await readOnce()).toEqual(before);
     await scene.publisher.publishDirty();
+    let after = before;
     // On a busy machine a poll that began before the publication may be under way.
     await until(async () => {
       await reader.link.poll();
-      return (await readOnce()).asOf === '2026-01-02T06:00:00.000Z';
+      after = await readOnce();
+      return after.asOf !== before.asOf;
     });
-    expect((await readOnce()).price).not.toBe(before.price);
+    expect(after.asOf).toBe('2026-01-02T06:00:00.000Z');
+    expect(after.price).not.toBe(before.price);
   });
 
   /** Commits and publishes a price together with the time of its run. */
