@@ -49,12 +49,8 @@ export class EventStream implements Follower {
   readonly scope: FeedScope;
   position: number;
   #feed: Cursor['feed'];
-  readonly #response: ServerResponse;
-  readonly #life: AbortSignal;
-  readonly #token: TokenCheck;
+  readonly #options: EventStreamOptions;
   readonly #unwatch: () => void;
-  readonly #idleTimeoutMs: number;
-  readonly #onCut: () => void;
   #isOver = false;
   /** The offset of its spans of `HEARTBEAT_MS`, so that streams do not send their heartbeats all at once. */
   readonly #phase = Math.random() * HEARTBEAT_MS;
@@ -63,19 +59,15 @@ export class EventStream implements Follower {
   /** Since when bytes wait for the client; undefined if none wait. */
   #stuckSince: number | undefined;
 
-  constructor({ response, life, scope, start, token, idleTimeoutMs, onCut }: EventStreamOptions) {
+  constructor(options: EventStreamOptions) {
     const now = Date.now();
-    this.scope = scope;
-    this.position = start.position;
-    this.#feed = start.feed;
-    this.#response = response;
-    this.#life = life;
-    this.#token = token;
-    this.#unwatch = token.watch(() => this.end());
-    this.#idleTimeoutMs = idleTimeoutMs;
-    this.#onCut = onCut;
+    this.#options = options;
+    this.scope = options.scope;
+    this.position = options.start.position;
+    this.#feed = options.start.feed;
+    this.#unwatch = options.token.watch(() => this.end());
     this.#sentIn = this.#spanOf(now);
-    if (response.writableNeedDrain) this.#stuckSince = now;
+    if (options.response.writableNeedDrain) this.#stuckSince = now;
   }
 
   get isOver(): boolean {
@@ -84,9 +76,10 @@ export class EventStream implements Follower {
 
   /** Waits until the client has read all frames. Returns false if the stream is over. */
   async ready(): Promise<boolean> {
-    if (!this.#isOver && this.#response.writableNeedDrain)
-      await once(this.#response, 'drain', { signal: this.#life }).catch(() => {});
-    await this.#token.check();
+    const { response, life, token } = this.#options;
+    if (!this.#isOver && response.writableNeedDrain)
+      await once(response, 'drain', { signal: life }).catch(() => {});
+    await token.check();
     return !this.#isOver;
   }
 
@@ -98,15 +91,16 @@ export class EventStream implements Follower {
   end(): void {
     if (this.#isOver) return;
     this.#over();
-    this.#response.end();
+    this.#options.response.end();
   }
 
-  /** Each second. An idle stream touches nothing but its own fields and its token: there may be thousands. */
+  /** Reads the response only while bytes wait: there may be thousands of idle streams. */
   tick(now: number): void {
-    this.#token.checkAgain(now);
+    const { response, token, idleTimeoutMs } = this.#options;
+    token.checkAgain(now);
     if (this.#isOver) return;
-    if (this.#stuckSince !== undefined && !this.#response.writableNeedDrain) this.#stuckSince = undefined;
-    if (this.#stuckSince !== undefined && now - this.#stuckSince > this.#idleTimeoutMs) this.#cut();
+    if (this.#stuckSince !== undefined && !response.writableNeedDrain) this.#stuckSince = undefined;
+    if (this.#stuckSince !== undefined && now - this.#stuckSince > idleTimeoutMs) this.#cut();
     else if (this.#spanOf(now) !== this.#sentIn)
       this.#write(heartbeat({ feed: this.#feed, position: this.position }), now);
   }
@@ -117,15 +111,16 @@ export class EventStream implements Follower {
 
   #write(frames: Buffer, now = Date.now()): void {
     if (this.#isOver) return;
-    if (!this.#response.write(frames)) this.#stuckSince ??= now;
+    const { response } = this.#options;
+    if (!response.write(frames)) this.#stuckSince ??= now;
     this.#sentIn = this.#spanOf(now);
-    if (this.#response.writableLength > WAITING_AT_MOST) this.#cut();
+    if (response.writableLength > WAITING_AT_MOST) this.#cut();
   }
 
   #cut(): void {
     this.#over();
-    this.#onCut();
-    this.#response.destroy();
+    this.#options.onCut();
+    this.#options.response.destroy();
   }
 
   #over(): void {
