@@ -35,7 +35,11 @@ export const HEADERS = {
     false,
   ),
   'Fleetbook-Currency': {
-    ...header('Currency of the prices, ISO 4217; absent before the first prices', 'USD', false),
+    ...header(
+      'Currency of the prices, which are without tax, ISO 4217; absent before the first prices',
+      'USD',
+      false,
+    ),
     schema: { type: 'string', pattern: '^[A-Z]{3}$' },
   },
   'Fleetbook-Tier': {

@@ -46,7 +46,10 @@ export function openApiDocument(
     servers: [{ url: basePath || '/' }],
     security: [{ token: [] }],
     tags: [
-      { name: 'Machines', description: 'Machines that can be ordered today, with prices' },
+      {
+        name: 'Machines',
+        description: 'Machines that can be ordered today, with prices. All prices are without tax',
+      },
       { name: 'Clusters', description: "The organization's clusters" },
       { name: 'Changes', description: 'Changes in order, from any point of the last days' },
       { name: 'Exports', description: 'The whole catalogue as files' },

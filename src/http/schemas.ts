@@ -33,7 +33,7 @@ export const orNull = <T extends z.ZodType>(schema: T, description: string) =>
 
 export const pricePerMinute = documented(z.number(), {
   format: 'double',
-  description: 'Price per minute, in the currency of the header `Fleetbook-Currency`',
+  description: 'Price per minute without tax, in the currency of the header `Fleetbook-Currency`',
 });
 const memoryUnit = documented(z.enum(['Binary', 'Decimal']), {
   description: 'Binary: GiB and TiB; Decimal: GB and TB',
