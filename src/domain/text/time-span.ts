@@ -27,12 +27,22 @@ export function readAhead(text: string, now: Date): Date | undefined {
   return span === undefined ? readInstant(text) : new Date(now.getTime() + span);
 }
 
-const INSTANT = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
+const INSTANT =
+  /^(\d{4}-\d{2}-\d{2})(?:T(?:[01]\d|2[0-3]):\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
+/** PostgreSQL has no year 0, and no part of Fleetbook has data of a time before 1970. */
+const EARLIEST = 0;
+/** The year in UTC has four digits, so that texts of instants sort by time. */
+const LATEST = Date.UTC(10_000, 0) - 1;
 
-/** Parses a date in UTC or an RFC 3339 time; undefined for any other text. */
+/** Parses a date in UTC or an RFC 3339 time of the years 1970 to 9999; undefined for any other text. */
 export function readInstant(text: string): Date | undefined {
-  const at = new Date(INSTANT.test(text) ? text : Number.NaN);
-  return Number.isNaN(at.getTime()) ? undefined : at;
+  const [, date] = INSTANT.exec(text) ?? [];
+  if (date === undefined) return undefined;
+  const at = new Date(text);
+  const day = new Date(date);
+  // JavaScript reads February 30 as March 2.
+  const isReal = !Number.isNaN(day.getTime()) && day.toISOString().startsWith(date);
+  return isReal && at.getTime() >= EARLIEST && at.getTime() <= LATEST ? at : undefined;
 }
 
 export const SINCE_FORMS = '24h, 7d, 2026-01-31 or 2026-01-31T12:00:00Z';

@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import { monthUnits } from '../../domain/prices/cost.ts';
 import { PRICE_TERMS } from '../../domain/prices/term.ts';
+import { readInstant } from '../../domain/text/time-span.ts';
 import { type Operation, operation } from '../../http/operation.ts';
 import { cursorParameter } from '../../http/protocol/page-cursor.ts';
 import {
   countParameter,
-  decimalParameter,
   invalidParameter,
   parameter,
+  quantityParameter,
   wordParameter,
 } from '../../http/protocol/parameters.ts';
 import { slugParameter as slug } from '../../http/routes/clusters.ts';
@@ -18,19 +19,22 @@ import { ALTERNATIVES_EXAMPLE, COST_EXAMPLE, HISTORY_EXAMPLE, LIST_EXAMPLE } fro
 import { PRICE_SOURCES } from './prices.ts';
 import { costHistorySchema, costSchema, costsSchema } from './schema.ts';
 
-const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
+const WITH_SECONDS = /^.{10}T\d\d:\d\d:\d\d/;
 
-/** A time in the past, as RFC 3339 in UTC with microseconds: such texts sort by time. */
+/** A time from 1970 to now, as RFC 3339 in UTC with microseconds: such texts sort by time. */
 const pastTime = (description: string) =>
   parameter(
     z
       .string()
-      .refine((text) => RFC_3339.test(text) && Date.parse(text) <= Date.now())
+      .refine((text) => {
+        const at = WITH_SECONDS.test(text) ? readInstant(text) : undefined;
+        return at !== undefined && at.getTime() <= Date.now();
+      })
       .transform((text) => new Date(text).toISOString().replace('Z', '000Z')),
     {
       description,
       example: '2026-03-01T00:00:00Z',
-      expected: 'a time of RFC 3339 that is not in the future, e.g. 2026-03-01T00:00:00Z',
+      expected: 'a time of RFC 3339 from 1970 to now, e.g. 2026-03-01T00:00:00Z',
     },
   )
     .register(z.globalRegistry, { type: 'string', format: 'date-time' })
@@ -65,7 +69,7 @@ const alternativeParameters = {
   ...priced,
   limit: countParameter('Most machines of each list', [1, 50], 10).default(10),
   // A program may write a double with more than 20 decimals.
-  min_saving: decimalParameter('Least saving of the whole cluster in a month', 30, '10').optional(),
+  min_saving: quantityParameter('Least saving of the whole cluster in a month', 30, '10').optional(),
 };
 const historyParameters = {
   slug,
@@ -129,7 +133,7 @@ export function clusterCostOperations(costs: CostsReader): Operation[] {
         extension: true,
       },
       read: ({ slug, term, prices, limit, min_saving }, { organizationId }) => {
-        const minSaving = min_saving === undefined ? 0n : monthUnits(min_saving);
+        const minSaving = monthUnits(min_saving ?? '0');
         const question = { term, prices, at: undefined };
         return costs.alternatives(organizationId, slug, question, { limit, minSaving });
       },

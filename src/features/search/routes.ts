@@ -13,6 +13,7 @@ import {
   listParameter,
   numberWith,
   parameter,
+  quantityParameter,
   type Values,
   wordParameter,
 } from '../../http/protocol/parameters.ts';
@@ -118,10 +119,10 @@ const recommendParameters = {
   ram: decimalParameter('Needed memory, in `ram_unit`', 3, '4'),
   ram_unit: unit,
   hours,
-  disk: ram('Needed local disk, in GB', '80'),
-  storage: ram('Needed block storage, in GB', '100'),
-  traffic: ram('Outgoing traffic a month, in GB', '500'),
-  ipv4: countParameter('Needed public IPv4 addresses', [1, 1000], 1).optional(),
+  disk: quantityParameter('Needed local disk, in GB', 3, '80').optional(),
+  storage: quantityParameter('Needed block storage, in GB', 3, '100').optional(),
+  traffic: quantityParameter('Outgoing traffic a month, in GB', 3, '500').optional(),
+  ipv4: countParameter('Needed public IPv4 addresses', [0, 1000], 1).optional(),
   ...shared,
   prices,
 };
@@ -192,13 +193,23 @@ function searchOperations(reader: SearchReader): Operation[] {
         extension: true,
       },
       read: (
-        { cpu, ram: least, disk, hours, storage = '0', traffic = '0', ipv4 = 0, prices: which, ...rest },
+        {
+          cpu,
+          ram: least,
+          disk = '0',
+          hours,
+          storage = '0',
+          traffic = '0',
+          ipv4 = 0,
+          prices: which,
+          ...rest
+        },
         grant,
       ) =>
         orProblem(() => {
           const filters = filtersOf({ ...rest, min_cpu: cpu, min_ram: least });
           return reader.recommend({
-            filters: { ...filters, minDisk: disk === undefined ? undefined : Number(disk) },
+            filters: { ...filters, minDisk: Number(disk) || undefined },
             ramUnit: rest.ram_unit,
             term: rest.term,
             needs: { hours, storage, traffic, ipv4: String(ipv4) },

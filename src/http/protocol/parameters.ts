@@ -45,25 +45,40 @@ export function countParameter(
 
 const EXPONENT = /^\d(?:\.\d+)?e-\d{1,2}$/;
 
-/** The keywords of a positive number with at most `decimals` decimals. */
-export function numberWith(decimals: number): z.GlobalMeta {
-  const least = 10 ** -decimals;
+/** The keywords of a number with at most `decimals` decimals. @param minimum the least positive one unless given */
+export function numberWith(decimals: number, minimum = 10 ** -decimals): z.GlobalMeta {
   // Programs divide doubles to check `multipleOf`, which is exact only for few decimals.
-  return { type: 'number', minimum: least, ...(decimals <= 3 && { multipleOf: least }) };
+  return { type: 'number', minimum, ...(decimals <= 3 && { multipleOf: 10 ** -decimals }) };
 }
 
 /** A decimal greater than 0 as text, with at most nine digits before the point and `decimals` after it. */
-export function decimalParameter(description: string, decimals: number, example: string) {
+export const decimalParameter = (description: string, decimals: number, example: string) =>
+  decimalFrom('greater than 0', description, decimals, example);
+
+/** A quantity as text: a decimal as above, or 0 for none. */
+export const quantityParameter = (description: string, decimals: number, example: string) =>
+  decimalFrom('from 0', description, decimals, example);
+
+function decimalFrom(
+  least: 'from 0' | 'greater than 0',
+  description: string,
+  decimals: number,
+  example: string,
+) {
   const shape = new RegExp(`^[0-9]{1,9}([.][0-9]{1,${decimals}})?$`);
+  const hasZero = least === 'from 0';
   return z
     .string()
     .transform((text) => (EXPONENT.test(text) ? Number(text).toFixed(decimals) : text))
-    .refine((text) => shape.test(text) && Number(text) > 0)
-    .register(z.globalRegistry, { ...numberWith(decimals), exclusiveMaximum: 1_000_000_000 })
+    .refine((text) => shape.test(text) && (hasZero || Number(text) > 0))
+    .register(z.globalRegistry, {
+      ...(hasZero ? numberWith(decimals, 0) : numberWith(decimals)),
+      exclusiveMaximum: 1_000_000_000,
+    })
     .register(ABOUT, {
       description: `${description}. At most ${decimals} decimals`,
       example: Number(example),
-      expected: `a decimal number greater than 0, of at most 9 digits and ${decimals} decimals`,
+      expected: `a decimal number ${least}, of at most 9 digits and ${decimals} decimals`,
     });
 }
 

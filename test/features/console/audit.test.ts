@@ -99,6 +99,7 @@ describe('the audit log', () => {
 
   it.each([
     ['since', 'since=lately'],
+    ['since', 'since=0000-01-01'],
     ['before', 'before=0'],
     ['id', 'id=acme'],
     ['limit', 'limit=1001'],

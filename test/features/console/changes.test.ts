@@ -121,6 +121,7 @@ describe('changes in the console', () => {
   });
 
   it.each([
+    ['since', '?since=0000-01-01T00:00:00Z', 'since must be a time such as 24h, 7d, 2026-01-31'],
     ['since', '?since=yesterday', 'since must be a time such as 24h, 7d, 2026-01-31'],
     ['since', '?since=2999-01-01', 'since is in the future'],
     [

@@ -81,10 +81,11 @@ describe('a source in the console', () => {
   });
 
   it('rejects a wrong time of its timeline', async () => {
-    expect(await timeline('?before=yesterday')).toEqual({
-      error: 'before must be an instant such as 2026-01-31T12:00:00Z; it is "yesterday"',
-      field: 'before',
-    });
+    for (const time of ['yesterday', '0000-01-01T00:00:00Z', '2026-02-30T00:00:00Z'])
+      expect(await timeline(`?before=${time}`)).toEqual({
+        error: `before must be an instant such as 2026-01-31T12:00:00Z; it is "${time}"`,
+        field: 'before',
+      });
   });
 
   it('lists excluded machines with their reasons', async () => {

@@ -232,6 +232,31 @@ describe('/v1/costs', () => {
   });
 });
 
+const TIMES = [
+  '0000-01-01T00:00:00Z',
+  '0001-01-01T00:00:00%2B14:00',
+  '1969-12-31T23:59:59Z',
+  '2026-02-30T00:00:00Z',
+  '2026-01-01T24:00:00Z',
+  '2026-01-01',
+  '9999-12-31T23:59:59-23:59',
+];
+
+it.each([
+  ['/v1/costs', 'at'],
+  ['/v1/clusters/cluster-test/cost', 'at'],
+  ['/v1/clusters/cluster-test/cost/history', 'from'],
+  ['/v1/clusters/cluster-test/cost/history', 'to'],
+])('refuses times in %s?%s= that no calendar has, or that are before 1970', async (path, name) => {
+  await using api = await openCosts(scene);
+  for (const time of TIMES) {
+    const response = await api.get(`${path}?${name}=${time}`);
+    expect([time, response.statusCode, response.json().parameter]).toEqual([time, 400, name]);
+    expect(response.json().detail).toContain('a time of RFC 3339 from 1970 to now');
+  }
+  expect((await api.get(`${path}?${name}=1970-01-01T00:00:00Z`)).statusCode).toBe(200);
+});
+
 describe('past prices', () => {
   it('give the clusters of today the cost at a time, and one cluster a history', async () => {
     const { small } = scene.sample;

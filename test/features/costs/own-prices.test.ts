@@ -208,6 +208,12 @@ describe('/v1/clusters/{slug}/alternatives', () => {
     await until(async () => (await cheapest())?.price === 0.002, { timeoutMs: 20_000 });
   });
 
+  it('accepts a least saving of 0, which every cheaper machine has', async () => {
+    await addMarket();
+    await using api = await openCosts(scene);
+    expect(await api.json(`${path}?min_saving=0`)).toEqual(await api.json(path));
+  });
+
   it('has the errors of the cluster and of its parameters', async () => {
     await using api = await openCosts(scene);
     expect((await api.get('/v1/clusters/unknown/alternatives')).statusCode).toBe(404);

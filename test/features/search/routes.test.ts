@@ -217,6 +217,20 @@ describe('/v1/machines/recommend', () => {
     },
   );
 
+  it('accepts 0 of everything that may be needed', async () => {
+    const [without, none] = await Promise.all([
+      recommend('cpu=1&ram=1'),
+      recommend('cpu=1&ram=1&disk=0&storage=0&traffic=0.000&ipv4=0'),
+    ]);
+    expect([none.statusCode, none.json()]).toEqual([200, without.json()]);
+    expect((await recommend('cpu=1&ram=1&storage=-1')).json()).toMatchObject({
+      parameter: 'storage',
+      detail: expect.stringContaining(
+        'a decimal number from 0, of at most 9 digits and 3 decimals, not "-1"',
+      ),
+    });
+  });
+
   it.each(['ram', 'cpu'])('requires %s', async (name) => {
     const response = await recommend(name === 'cpu' ? 'ram=1' : 'cpu=1');
     expect([response.statusCode, response.json().parameter]).toEqual([400, name]);

@@ -5,6 +5,7 @@ import { sourceTimeline } from '../../../db/runs/timeline.ts';
 import { EXCLUSION_MEANINGS } from '../../../domain/exclusion.ts';
 import { groupReasons, quarantineKey } from '../../../domain/rejected-rows.ts';
 import { nextSlots, scheduleInWords } from '../../../domain/schedule.ts';
+import { readInstant } from '../../../domain/text/time-span.ts';
 import { deciderOf } from '../../../ops/access.ts';
 import { anyReasonOf, BadRequest, Conflict, NotFound, textOf, windowOf } from '../../../ops/parameters.ts';
 import type { ExcludedAnswer, RejectedAnswer, SourceAnswer, TimelineAnswer } from './api.ts';
@@ -86,6 +87,8 @@ export function addSources(api: FastifyInstance, context: ConsoleContext): void 
 
 function instantOf(query: unknown, name: string): string | undefined {
   const text = textOf(query, name);
-  if (text === undefined || /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z$/.test(text)) return text;
+  if (text === undefined) return undefined;
+  const isInstant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z$/.test(text);
+  if (isInstant && readInstant(text)) return text;
   throw new BadRequest(name, `must be an instant such as 2026-01-31T12:00:00Z; it is "${text}"`);
 }
