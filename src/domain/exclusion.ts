@@ -1,6 +1,6 @@
 /** Reasons to leave a stored machine out of the published catalogue, with the machine as the subject. Only operators see them. */
 const MEANINGS = {
-  deprecated: 'its provider has announced its end',
+  discontinued: 'its provider no longer sells it',
   sold_out: 'it is sold out: its provider lists it, and it cannot be ordered now',
   unavailable: 'its provider lists it and does not sell it there',
   accelerated: 'it has a GPU or another accelerator',

@@ -5,7 +5,7 @@ import { amount, count, currencyCode, label, oneOf, quantity } from './schema/fi
 import { descriptionOf } from './schema/options.ts';
 
 /** The reasons for exclusion that a list may state. The others follow from the machine itself. */
-const EXCLUDED = ['deprecated', 'sold_out', 'unavailable', 'accelerated', 'licensed'] as const;
+const EXCLUDED = ['discontinued', 'sold_out', 'unavailable', 'accelerated', 'licensed'] as const;
 
 const error = 'must be a number, 0 or above';
 const sizeOrNone = z.number({ error }).min(0, { error });

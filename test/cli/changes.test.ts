@@ -21,7 +21,7 @@ beforeAll(async () => {
     ...offers('fsn1', 24).slice(3),
     offer('fsn1', 'm1', { amount: '0.09' }),
     offer('fsn1', 'm2', { cpu: 4, ram: 8 }),
-    offer('fsn1', 'm3', { excluded: 'deprecated' }),
+    offer('fsn1', 'm3', { excluded: 'discontinued' }),
     offer('fsn1', long),
   ];
   await scene.catalogue(next, { limits: LAX, approved: true });
@@ -78,7 +78,7 @@ describe('fleetbook run', () => {
     expect(stdout).toContain('region fsn1 has another name: Falkenstein → Falkenstein 1\n');
     expect(stdout).toMatch(/- retired +m25 @ fsn1 +0\.06 USD\/hour\n/);
     expect(stdout).toContain('… 4 more retired; see --all');
-    expect(stdout).toMatch(/- withdrawn +m3 @ fsn1 +0\.06 USD\/hour, shown → deprecated\n/);
+    expect(stdout).toMatch(/- withdrawn +m3 @ fsn1 +0\.06 USD\/hour, shown → discontinued\n/);
     expect(stdout).toMatch(/~ reshaped +m2 @ fsn1 +0\.06 USD\/hour, 2 cpu 4 GiB → 4 cpu 8 GiB\n/);
     expect(stdout).toMatch(/~ repriced +m1 @ fsn1 +0\.06 → 0\.09 USD\/hour \(× 1\.50\)\n/);
     // The long name has a separate line.

@@ -196,7 +196,7 @@ export const catalogueCase: CatalogueCase = {
     offer('Standard_E4-2as_v5', VIRGINIA, 2, 32, '0.226'),
     offer('Standard_NC4as_T4_v3', VIRGINIA, 4, 28, '0.526', 'accelerated'),
     offer('Standard_NP10s', VIRGINIA, 10, 168, '1.65', 'accelerated'),
-    offer('Standard_D1', VIRGINIA, 1, 3.5, '0.077', 'deprecated'),
+    offer('Standard_D1', VIRGINIA, 1, 3.5, '0.077', 'discontinued'),
     // One zone of three lacks it.
     offer('Standard_B2s', VIRGINIA, 2, 4, '0.0416'),
     offer('Standard_B1ls', VIRGINIA, 1, 0.5, '0', 'zero_price'),

@@ -126,7 +126,7 @@ export const catalogueCase: CatalogueCase = {
     offer('e2-micro', IOWA, 2, 1, '0.0083764275'),
     offer('e2-medium', IOWA, 2, 4, '0.03350571'),
     offer('n1-standard-1', IOWA, 1, 3.75, '0.04749975'),
-    offer('n1-highcpu-2-d', IOWA, 2, 1843 / 1024, '0.0708477724609375', 'deprecated'),
+    offer('n1-highcpu-2-d', IOWA, 2, 1843 / 1024, '0.0708477724609375', 'discontinued'),
     // Deprecated in only one of two zones.
     offer('n1-highmem-2', IOWA, 2, 13, '0.118303'),
     // Billed as a whole, above a free tier.

@@ -94,9 +94,9 @@ export const catalogueCase: CatalogueCase = {
     offer('cx22', 'fsn1', 2, 4, '0.006'),
     offer('cx22', 'hel1', 2, 4, '0.0062'),
     // `deprecated: false` next to a filled `deprecation`.
-    offer('cx11', 'fsn1', 1, 2, '0.0052', 'deprecated'),
+    offer('cx11', 'fsn1', 1, 2, '0.0052', 'discontinued'),
     // Announced there although it can be ordered until 2027; no longer sold in hel1; unchanged in ash.
-    offer('cpx11', 'fsn1', 2, 2, '0.007', 'deprecated'),
+    offer('cpx11', 'fsn1', 2, 2, '0.007', 'discontinued'),
     offer('cpx11', 'hel1', 2, 2, '0.007', 'unavailable'),
     offer('cpx11', 'ash', 2, 2, '0.008'),
     offer('cax11', 'fsn1', 2, 4, '0.0064', 'sold_out'),

@@ -4,7 +4,7 @@ import { type CatalogueCase, fixture, offersIn, regionPrice } from './catalogue-
 const offer = offersIn('USD');
 
 const soldOut = { excluded: 'sold_out' } as const;
-const deprecated = { excluded: 'deprecated' } as const;
+const deprecated = { excluded: 'discontinued' } as const;
 const accelerated = { excluded: 'accelerated' } as const;
 const empty = { data: [], page: 1, pages: 1, results: 0 };
 

@@ -92,7 +92,7 @@ export const catalogueCase: CatalogueCase = {
     offer('c3-8', 'EU-SOUTH-MIL', 4, 8, '0.0997'),
     offer('win-b3-8', 'GRA9', 2, 8, '0.1096', 'licensed'),
     offer('l4-90', 'GRA9', 22, 90, '0.75', 'accelerated'),
-    offer('b2-7', 'GRA9', 2, 7, '0.0681', 'deprecated'),
+    offer('b2-7', 'GRA9', 2, 7, '0.0681', 'discontinued'),
     offer('r4-16', 'EU-WEST-PAR', 2, 16, '0.0999', 'unavailable'),
     offer('d2-2', 'BHS5', 1, 2, '0', 'zero_price'),
   ],

@@ -43,7 +43,7 @@ export const catalogueCase: CatalogueCase = {
     offer('m.nano', 'dc1', 1, [0.5, 'Binary'], { amount: '3.65', per: 'month', currency: 'EUR' }),
     offer('m.gpu', 'dc1', 8, [64, 'Binary'], { amount: '1.4' }, 'accelerated'),
     offer('m.small', 'dc2', 2, [4, 'Binary'], { amount: '0.00035', per: 'minute' }),
-    offer('m.old', 'dc2', 2, [4, 'Binary'], { amount: '0.02' }, 'deprecated'),
+    offer('m.old', 'dc2', 2, [4, 'Binary'], { amount: '0.02' }, 'discontinued'),
     offer('m.zero', 'dc2', 2, [4, 'Binary'], { amount: '0' }, 'zero_price'),
     offer('m.small', 'dc3', 2, [4, 'Binary'], { amount: '0.021' }),
     offer('m.large', 'dc3', 8, [32, 'Binary'], { amount: '0.084' }),

@@ -225,7 +225,7 @@ export const catalogueCase: CatalogueCase = {
     offer('DEV1-S', 'nl-ams-1', 2, 2, '0.0088', { excluded: 'sold_out' }),
     offer('GP1-S', 'fr-par-1', 8, 32, '0.1826', { excluded: 'sold_out' }),
     offer('GP1-S', 'nl-ams-1', 8, 32, '0.1826'),
-    offer('START1-S', 'fr-par-1', 2, 2, '0.0106', { excluded: 'deprecated' }),
+    offer('START1-S', 'fr-par-1', 2, 2, '0.0106', { excluded: 'discontinued' }),
     offer('L4-1-24G', 'fr-par-1', 8, 48, '0.7875', { excluded: 'accelerated' }),
     offer('POP2-2C-8G-WIN', 'fr-par-1', 2, 8, '0.1823', { excluded: 'licensed' }),
     offer('STARDUST1-S', 'fr-par-1', 1, 1, '0', { excluded: 'zero_price' }),

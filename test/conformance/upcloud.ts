@@ -109,8 +109,8 @@ export const catalogueCase: CatalogueCase = {
     offer('1xCPU-1GB', 'de-fra1', 1, 1, '0.010416'),
     offer('1xCPU-1GB', 'fi-hel1', 1, 1, '0.011'),
     offer('2xCPU-4GB', 'de-fra1', 2, 4, '0.03869'),
-    offer('HIMEM-2xCPU-8GB', 'de-fra1', 2, 8, '0.059523', 'deprecated'),
-    offer('HIMEM-2xCPU-8GB', 'fi-hel1', 2, 8, '0.059523', 'deprecated'),
+    offer('HIMEM-2xCPU-8GB', 'de-fra1', 2, 8, '0.059523', 'discontinued'),
+    offer('HIMEM-2xCPU-8GB', 'fi-hel1', 2, 8, '0.059523', 'discontinued'),
     // Sold and priced in only one zone.
     offer('GPU-8xCPU-64GB-1xL40S', 'fi-hel1', 8, 64, '1.505', 'accelerated'),
     offer('PREMIUM-SPOT-2xCPU-4GB', 'de-fra1', 2, 4, '0.015', 'unavailable'),

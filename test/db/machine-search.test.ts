@@ -33,7 +33,7 @@ beforeAll(async () => {
     select r.id, (array['General', 'compute', 'ÜBER'])[1 + n % 3] || '-' || n, (array[1, 2, 4])[1 + n % 3],
       (array[2, 4, 8, 16])[1 + n % 4], (array['Binary', 'Decimal'])[1 + n % 2],
       case when n % 10 = 0 then null else (1 + (n * 7919 + r.id) % 101) / 6000.0 end,
-      case when n % 5 = 0 then 'deprecated' end, case when n % 13 = 0 then now() end
+      case when n % 5 = 0 then 'discontinued' end, case when n % 13 = 0 then now() end
     from regions r, generate_series(1, 70) n`;
 });
 afterAll(() => opened.disposeAsync());
@@ -150,7 +150,7 @@ describe('machines are found', () => {
     for (const name of ['Quite-New', 'Quite-New', 'quite-other'])
       await store.sql`
         insert into machines (region_id, name, cpu, ram, ram_unit, excluded_reason)
-        values (${region?.id ?? 0}, ${name} || (select count(*) from machines), 1, 2, 'Binary', 'deprecated')`;
+        values (${region?.id ?? 0}, ${name} || (select count(*) from machines), 1, 2, 'Binary', 'discontinued')`;
     const { rows } = await searchMachines(store.sql, { ...WIDE, text: 'quite-' });
     expect(rows.map(({ name }) => name.replace(/\d+$/, ''))).toEqual([
       'Quite-New',

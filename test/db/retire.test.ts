@@ -27,7 +27,12 @@ const listed = async () =>
   JSON.parse(String((await loadContent(scene.store.sql, { kind: 'providers' }))?.body));
 
 describe('a retired catalogue', () => {
-  const whole = [region('a'), ...offers('a', 3), offer('a', 'old', { excluded: 'deprecated' }), region('b')];
+  const whole = [
+    region('a'),
+    ...offers('a', 3),
+    offer('a', 'old', { excluded: 'discontinued' }),
+    region('b'),
+  ];
 
   it('is unpublished at once, as in the preview, and keeps its history', async () => {
     await scene.catalogue(whole);

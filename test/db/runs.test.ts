@@ -259,7 +259,7 @@ describe('the status', () => {
       region('b'),
       ...offers('a', 9),
       offer('b', 'x'),
-      offer('a', 'y', { excluded: 'deprecated' }),
+      offer('a', 'y', { excluded: 'discontinued' }),
     ];
     await scene.catalogue([...items, rejected('p')]);
     const why = 'answers 500';

@@ -101,11 +101,11 @@ describe('a sold-out machine', () => {
   it('that was never available is only in feeds with sold-out machines', async () => {
     await using opened = await open();
     const { api, token } = opened;
-    await set(api, { reason: 'deprecated' });
+    await set(api, { reason: 'discontinued' });
     const begin = (await api.page('/v1/changes', token)).next;
     const { next: after } = await api.page(`/v1/changes?after=${begin}`, token);
     await set(api, { reason: 'sold_out' });
-    await set(api, { reason: 'deprecated' });
+    await set(api, { reason: 'discontinued' });
     const page = (query: string) => api.page(`/v1/changes?after=${after}${query}`, token);
     expect(short(await page(''))).toEqual([]);
     expect(short(await page('&available=all'))).toEqual(['machine.withdrawn']);

@@ -165,11 +165,11 @@ describe('a catalogue', () => {
     const before = await versions(scene);
     const without = [
       ...two.slice(0, 3),
-      offer('a', 'y', { amount: '0.12', excluded: 'deprecated' }),
+      offer('a', 'y', { amount: '0.12', excluded: 'discontinued' }),
       ...two.slice(4),
     ];
     expect(await scene.catalogue(without)).toMatchObject({ counts: { changed: 1, retired: 0 } });
-    expect((await machines(scene))['a/y']).toMatchObject({ id: 2, excluded: 'deprecated', retired: false });
+    expect((await machines(scene))['a/y']).toMatchObject({ id: 2, excluded: 'discontinued', retired: false });
     expect(await versions(scene)).toEqual({ ...before, a: (before.a ?? 0) + 1 });
     // Unpublished fields may change without a new version.
     const unseen = [

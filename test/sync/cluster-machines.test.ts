@@ -54,7 +54,7 @@ describe('the machine of a cluster', () => {
     await scene.catalogue([
       region('a'),
       region('b'),
-      offer('a', 'old', { amount: '0.01', excluded: 'deprecated' }),
+      offer('a', 'old', { amount: '0.01', excluded: 'discontinued' }),
       offer('a', 'dear', { amount: '0.09' }),
       offer('a', 'cheap', { amount: '0.05' }),
       offer('a', 'large', { cpu: 4, ram: 8 }),
@@ -66,7 +66,7 @@ describe('the machine of a cluster', () => {
     await scene.clusters(cases.map(([key, machine]) => cluster(key, { machine })));
     for (const [key, , name] of cases) {
       const unlisted = name.startsWith('unlisted') || name === 'bare metal';
-      const excluded = { old: 'deprecated', gpu: 'accelerated' }[name] ?? (unlisted ? 'unlisted' : null);
+      const excluded = { old: 'discontinued', gpu: 'accelerated' }[name] ?? (unlisted ? 'unlisted' : null);
       const expected = { name, excluded, region: 'a', private: false, provider: 'Acme' };
       expect([key, await machineOf(key)]).toEqual([key, expected]);
     }
@@ -77,7 +77,7 @@ describe('the machine of a cluster', () => {
     await scene.catalogue([...rest, offer('a', 'first')]);
     await scene.clusters([cluster('one')]);
     const cheaper = offer('a', 'cheaper', { amount: '0.01' });
-    await scene.catalogue([...rest, cheaper, offer('a', 'first', { excluded: 'deprecated' })]);
+    await scene.catalogue([...rest, cheaper, offer('a', 'first', { excluded: 'discontinued' })]);
     await scene.clusters([cluster('one', { status: 'looked at again' }), cluster('two')]);
     expect([(await machineOf()).name, (await machineOf('two')).name]).toEqual(['first', 'cheaper']);
     for (let run = 0; run < 3; run++) await scene.catalogue([...rest, cheaper]);
@@ -111,7 +111,7 @@ describe('the machine of a cluster', () => {
       region('a'),
       region('b'),
       offer('a', 'm'),
-      offer('a', 'old', { excluded: 'deprecated' }),
+      offer('a', 'old', { excluded: 'discontinued' }),
     ]);
     await scene.clusters([
       cluster('one', { machine: { name: 'm' } }),

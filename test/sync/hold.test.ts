@@ -306,7 +306,7 @@ describe('a catalogue that breaks a guard', () => {
       'with only deprecated machines',
       (known) =>
         known.map((item) =>
-          item.kind === 'offer' ? { ...item, offer: { ...item.offer, excluded: 'deprecated' } } : item,
+          item.kind === 'offer' ? { ...item, offer: { ...item.offer, excluded: 'discontinued' } } : item,
         ),
       'removed',
     ],

@@ -62,7 +62,7 @@ describe('the diff of a run', () => {
       offer('a', 'price'),
       offer('a', 'withdrawn'),
       offer('a', 'hidden', { excluded: 'unavailable' }),
-      offer('a', 'shown', { excluded: 'deprecated' }),
+      offer('a', 'shown', { excluded: 'discontinued' }),
       offer('a', 'gone'),
       offer('a', 'same'),
       offer('a', 'stock'),
@@ -76,7 +76,7 @@ describe('the diff of a run', () => {
       ['added', 'price@a', null, '2/4 0.06 USD'],
       ['added', 'same@a', null, '2/4 0.06 USD'],
       ['added', 'shape@a', null, '2/4 0.06 USD'],
-      ['added', 'shown@a', null, '2/4 0.06 USD deprecated'],
+      ['added', 'shown@a', null, '2/4 0.06 USD discontinued'],
       ['added', 'stock@a', null, '2/4 0.06 USD'],
       ['added', 'withdrawn@a', null, '2/4 0.06 USD'],
     ]);
@@ -97,9 +97,9 @@ describe('the diff of a run', () => {
       region('a', 'Renamed'),
       offer('a', 'shape', { cpu: 4 }),
       offer('a', 'price', { amount: '0.09' }),
-      offer('a', 'withdrawn', { excluded: 'deprecated', amount: '0.07' }),
+      offer('a', 'withdrawn', { excluded: 'discontinued', amount: '0.07' }),
       offer('a', 'stock', { excluded: 'unavailable', amount: '0.07' }),
-      offer('a', 'hidden', { excluded: 'deprecated' }),
+      offer('a', 'hidden', { excluded: 'discontinued' }),
       offer('a', 'shown'),
       offer('a', 'same'),
       offer('a', 'new'),
@@ -108,12 +108,12 @@ describe('the diff of a run', () => {
     const changed = await lastDiff();
     expect(changed.rows.map(summary)).toEqual([
       ['retired', 'gone@a', '2/4 0.06 USD', null],
-      ['withdrawn', 'withdrawn@a', '2/4 0.06 USD', '2/4 0.07 USD deprecated'],
+      ['withdrawn', 'withdrawn@a', '2/4 0.06 USD', '2/4 0.07 USD discontinued'],
       ['sold_out', 'stock@a', '2/4 0.06 USD', '2/4 0.07 USD sold_out'],
       ['reshaped', 'shape@a', '2/4 0.06 USD', '4/4 0.06 USD'],
       ['repriced', 'price@a', '2/4 0.06 USD', '2/4 0.09 USD'],
-      ['excluded', 'hidden@a', '2/4 0.06 USD unavailable', '2/4 0.06 USD deprecated'],
-      ['published', 'shown@a', '2/4 0.06 USD deprecated', '2/4 0.06 USD'],
+      ['excluded', 'hidden@a', '2/4 0.06 USD unavailable', '2/4 0.06 USD discontinued'],
+      ['published', 'shown@a', '2/4 0.06 USD discontinued', '2/4 0.06 USD'],
       ['added', 'new@a', null, '2/4 0.06 USD'],
     ]);
     expect(changed.run.namings).toEqual([{ region: 'a', before: 'A', after: 'Renamed' }]);

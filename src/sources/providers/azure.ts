@@ -183,7 +183,7 @@ function exclusion(name: string, sku: Sku, isListed: boolean, isLicensed: boolea
   const { capabilities, restrictions } = sku;
   // All N-series have accelerators; GPUs does not count the FPGAs of NP.
   if (Number(capabilities.GPUs ?? 0) > 0 || /^Standard_N/.test(name)) return 'accelerated';
-  if (capabilities.RetirementDateUtc !== undefined) return 'deprecated';
+  if (capabilities.RetirementDateUtc !== undefined) return 'discontinued';
   if (isLicensed) return 'licensed';
   // A restriction of type `Zone` leaves other zones of the region.
   return !isListed || restrictions.some(({ type }) => type === 'Location') ? 'unavailable' : undefined;

@@ -235,7 +235,7 @@ function agreed<T>(values: readonly (T | undefined)[]): T | undefined {
 
 function exclusion(zones: readonly MachineType[]) {
   if (isAccelerated(zones)) return 'accelerated';
-  return isDeprecated(zones) ? 'deprecated' : undefined;
+  return isDeprecated(zones) ? 'discontinued' : undefined;
 }
 
 function isAccelerated(zones: readonly MachineType[]): boolean {

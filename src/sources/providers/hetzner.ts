@@ -209,7 +209,7 @@ function exclusion(type: ServerType, location: string, now: Date) {
     here?.deprecation === undefined
       ? type.deprecated === true || isAnnounced(type.deprecation, now)
       : isAnnounced(here.deprecation, now);
-  if (deprecated) return 'deprecated';
+  if (deprecated) return 'discontinued';
   if (here?.available === false) return 'sold_out';
   return type.locations && here === undefined ? 'unavailable' : undefined;
 }

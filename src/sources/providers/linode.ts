@@ -194,7 +194,7 @@ function priceIn(type: Type, regionCode: string) {
 function exclusion(type: Type, orderable: boolean) {
   const accelerators = type.gpus + (type.accelerated_devices ?? 0);
   if (accelerators > 0 || type.class === 'gpu' || type.class === 'accelerated') return 'accelerated';
-  if (type.successor !== null) return 'deprecated';
+  if (type.successor !== null) return 'discontinued';
   return orderable ? undefined : 'sold_out';
 }
 

@@ -195,7 +195,7 @@ function exclusion(name: string, type: ServerType) {
   if (type.gpu || type.gpu_info != null) return 'accelerated';
   // The same machine, at a price that includes a Windows licence.
   if (name.endsWith('-WIN')) return 'licensed';
-  return type.end_of_service ? 'deprecated' : undefined;
+  return type.end_of_service ? 'discontinued' : undefined;
 }
 
 async function* list(

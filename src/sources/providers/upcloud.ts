@@ -175,7 +175,7 @@ function addPrices(prices: RegionPrices, zone: ZonePrices, currency: string): vo
 
 function exclusion(plan: Plan) {
   if (plan.gpu_model || plan.gpu_amount || plan.name.startsWith('GPU-')) return 'accelerated';
-  if (plan.current_offering === 'no') return 'deprecated';
+  if (plan.current_offering === 'no') return 'discontinued';
   // UpCloud may take such a machine away: it is not on demand.
   return /(^|-)SPOT-/.test(plan.name) ? 'unavailable' : undefined;
 }

@@ -69,7 +69,7 @@ describe('the sample catalogue', () => {
   });
 
   it('has each kind of excluded machine, and a published one exactly at the limits', () => {
-    expect(reasons('Hetzner', 'cx22')).toEqual(new Set(['deprecated']));
+    expect(reasons('Hetzner', 'cx22')).toEqual(new Set(['discontinued']));
     expect(reasons('Hetzner', 'cax31')).toEqual(new Set(['sold_out']));
     expect(reasons('Hetzner', 'ccx63')).toEqual(new Set(['over_cpu_limit']));
     expect(reasons('Linode', 'g2-gpu-rtx4000a1-s')).toEqual(new Set(['accelerated']));

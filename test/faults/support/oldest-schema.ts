@@ -23,7 +23,7 @@ export async function fillOldest(
     insert into machines (region_id, name, cpu, ram, ram_unit, price, source_amount, source_per, source_currency,
                           source_id, excluded_reason)
     select r, 'm' || i, 2, 8, 'Decimal', ${priceOf('r', 'i', sql)}, 60 * ${priceOf('r', 'i', sql)}, 'hour', 'USD', 'cloud',
-           case when i % 50 = 0 then 'deprecated' end
+           case when i % 50 = 0 then 'discontinued' end
     from generate_series(1, ${regions}::int) r, generate_series(1, ${MACHINES_OF_REGION}::int) i`;
   await sql`
     insert into machine_prices (machine_id, valid_from, price, source_amount, source_per, source_currency)

@@ -23,7 +23,7 @@ beforeAll(async () => {
     insert into machines (region_id, name, cpu, ram, ram_unit, price, excluded_reason, retired_at)
     select id, 'Type-' || n, (array[1, 2, 4])[1 + n % 3], (array[2, 4, 8, 16])[1 + n % 4],
       (array['Binary', 'Decimal'])[1 + n % 2], case when n % 10 = 0 then null else (1 + (n * 7919) % 101) / 6000.0 end,
-      case when n % 5 = 0 then 'deprecated' end, case when n % 13 = 0 then now() end
+      case when n % 5 = 0 then 'discontinued' end, case when n % 13 = 0 then now() end
     from places, generate_series(1, 60) n`;
 });
 afterAll(() => scene[Symbol.asyncDispose]());

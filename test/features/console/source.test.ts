@@ -94,9 +94,9 @@ describe('a source in the console', () => {
     )) as ExcludedAnswer;
     expect([total, reasons]).toEqual([
       2,
-      [{ reason: 'deprecated', count: 2, meaning: 'its provider has announced its end' }],
+      [{ reason: 'discontinued', count: 2, meaning: 'its provider no longer sells it' }],
     ]);
-    expect(rows).toMatchObject([{ name: 'cx61', regionCode: 'nbg1', reason: 'deprecated' }]);
+    expect(rows).toMatchObject([{ name: 'cx61', regionCode: 'nbg1', reason: 'discontinued' }]);
   });
 
   it('lists rejected rows with their reasons', async () => {

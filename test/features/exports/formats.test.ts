@@ -225,7 +225,7 @@ it('all files are stored, and compressed files have the same content', async () 
 it('an empty catalogue makes files without rows', async () => {
   await using empty = await openExportScene();
   await addCatalogue(empty.store.sql);
-  await empty.store.sql`update machines set excluded_reason = 'deprecated'`;
+  await empty.store.sql`update machines set excluded_reason = 'discontinued'`;
   expect(await empty.make()).toMatchObject({ outcome: 'made', rows: 0 });
   const made = await download(empty);
   const found = await duckdb.runAndReadAll(`select count(*)::int as n from '${made['machines.parquet']}'`);

@@ -66,7 +66,7 @@ async function rowsOf(products: object, terms: object): Promise<CatalogueItem[]>
 describe('an AWS type', () => {
   it.each([
     ['is offered', {}, undefined],
-    ['of a previous generation is deprecated', { currentGeneration: 'No' }, 'deprecated'],
+    ['of a previous generation is deprecated', { currentGeneration: 'No' }, 'discontinued'],
     ['with a GPU is accelerated', { gpu: '1' }, 'accelerated'],
     ['without a GPU by number is not accelerated', { gpu: 'NA' }, undefined],
     ['of a family of GPUs is accelerated', { instanceFamily: 'GPU instance' }, 'accelerated'],

@@ -99,7 +99,7 @@ describe('a size of Azure', () => {
     [
       'with a retirement date is deprecated',
       { capabilities: { RetirementDateUtc: '05/01/2028' } },
-      'deprecated',
+      'discontinued',
     ],
     [
       'that the subscription may not deploy is unavailable',

@@ -85,8 +85,8 @@ describe('a type of GCP', () => {
   it.each([
     ['is offered', {}, undefined],
     ['is offered if it is stated as active', { deprecated: { state: 'ACTIVE' } }, undefined],
-    ['is deprecated', { deprecated: { state: 'DEPRECATED' } }, 'deprecated'],
-    ['is obsolete', { deprecated: { state: 'OBSOLETE' } }, 'deprecated'],
+    ['is deprecated', { deprecated: { state: 'DEPRECATED' } }, 'discontinued'],
+    ['is obsolete', { deprecated: { state: 'OBSOLETE' } }, 'discontinued'],
     [
       'has a GPU',
       { accelerators: [{ guestAcceleratorType: 'nvidia-l4', guestAcceleratorCount: 1 }] },
@@ -133,7 +133,7 @@ describe('a type of GCP', () => {
     expect(await offersOf(e2, e2)).toEqual([undefined]);
     expect(await offersOf(old, e2)).toEqual([undefined]);
     expect(await offersOf(e2, old)).toEqual([undefined]);
-    expect(await offersOf(old, old)).toEqual(['deprecated']);
+    expect(await offersOf(old, old)).toEqual(['discontinued']);
   });
 
   it('that is deprecated in each answering zone is held while another zone does not answer', async () => {

@@ -52,21 +52,21 @@ const excludedOf = async (serverType: object) =>
 describe('a server type of Hetzner', () => {
   it.each([
     ['is offered', {}, 'offered'],
-    ['is deprecated by the old field', { deprecated: true }, 'deprecated'],
+    ['is deprecated by the old field', { deprecated: true }, 'discontinued'],
     [
       'is deprecated by an announcement next to `deprecated: false`',
       { deprecation: announced },
-      'deprecated',
+      'discontinued',
     ],
     [
       'is deprecated by an announcement without a readable date',
       { deprecation: { announced: 'soon' } },
-      'deprecated',
+      'discontinued',
     ],
     [
       'is deprecated if its location states it',
       { locations: [{ name: 'fsn1', deprecation: announced }] },
-      'deprecated',
+      'discontinued',
     ],
     [
       'is offered if its location overrides the type’s deprecation',
@@ -76,7 +76,7 @@ describe('a server type of Hetzner', () => {
     [
       'is deprecated by the type if its location states nothing',
       { deprecation: announced, locations: [{ name: 'fsn1' }] },
-      'deprecated',
+      'discontinued',
     ],
     [
       'is sold out if it is out of stock',

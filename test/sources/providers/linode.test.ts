@@ -42,7 +42,7 @@ it.each([
   ['is offered if its region has the capability', {}, undefined],
   ['is sold out by its availability', { availability: { available: false } }, 'sold_out'],
   ['is sold out while its region is out of order', { region: { status: 'outage' } }, 'sold_out'],
-  ['is deprecated once it has a successor', { type: { successor: 'g7-nanode-1' } }, 'deprecated'],
+  ['is deprecated once it has a successor', { type: { successor: 'g7-nanode-1' } }, 'discontinued'],
   ['is accelerated by only its class', { type: { class: 'gpu' } }, 'accelerated'],
   ['is accelerated by only a number of GPUs', { type: { gpus: 1 } }, 'accelerated'],
   ['is accelerated by only other devices', { type: { accelerated_devices: 1 } }, 'accelerated'],

@@ -21,9 +21,9 @@ describe('an instance of OVH', () => {
     [
       'is deprecated if its tags state it',
       addon('b2-7.consumption', {}, { tags: ['active', 'legacy'] }),
-      ['deprecated'],
+      ['discontinued'],
     ],
-    ['is deprecated if it is not active', addon('b1-7.consumption', {}, { tags: [] }), ['deprecated']],
+    ['is deprecated if it is not active', addon('b1-7.consumption', {}, { tags: [] }), ['discontinued']],
     [
       'is unavailable before its start',
       addon('b4-8.consumption', {}, { tags: ['coming_soon'] }),
@@ -37,7 +37,7 @@ describe('an instance of OVH', () => {
     [
       'is deprecated if it is legacy and coming soon',
       addon('b2-7.consumption', {}, { tags: ['coming_soon', 'legacy'] }),
-      ['deprecated'],
+      ['discontinued'],
     ],
     [
       'is licensed by its system',

@@ -62,7 +62,7 @@ it.each([
   ['dc1,,a,2,4,GiB,0.02,hour,chf,', 'line 3: currency must be a currency code such as USD; it is "chf"'],
   [
     'dc1,,a,2,4,GiB,0.02,hour,CHF,sold out',
-    'line 3: excluded must be deprecated, sold_out, unavailable, accelerated or licensed; it is "sold out"',
+    'line 3: excluded must be discontinued, sold_out, unavailable, accelerated or licensed; it is "sold out"',
   ],
 ])('the row %s is rejected with its line and column', async (line, reason) => {
   const items = await itemsOf('dc1,,b,2,4,GiB,0.02,hour,CHF,', line);

@@ -50,7 +50,7 @@ describe(
       const { offers, within, regions, rejected, totals } = await read(hetzner, upstream);
       expect([types(offers), offers.length, within.length]).toEqual([24, 105, 99]);
       expect(within.filter((offer) => offer.excluded === undefined)).toHaveLength(84);
-      expect(new Set(within.map((offer) => offer.excluded))).toEqual(new Set([undefined, 'deprecated']));
+      expect(new Set(within.map((offer) => offer.excluded))).toEqual(new Set([undefined, 'discontinued']));
       expect([regions, rejected]).toEqual([6, []]);
       expect(totals).toEqual([
         ['locations', 6, 6],

@@ -54,7 +54,7 @@ describe('a plan of UpCloud', () => {
     [
       'is deprecated once it is no longer a current offering',
       { plan: { current_offering: 'no' } },
-      ['deprecated'],
+      ['discontinued'],
     ],
     ['is offered while it is a current offering', { plan: { current_offering: 'yes' } }, ['offered']],
     ['is unavailable if its machines are preemptible', { plan: { name: 'SPOT-1xCPU-1GB' } }, ['unavailable']],

@@ -85,8 +85,8 @@ export function exclusion(name: string, machine: Machine) {
   if (technical.gpu != null && technical.gpu.number !== 0) return 'accelerated';
   // The same machine, at a price that includes a Windows licence.
   if (technical.os?.family === 'windows' || name.startsWith('win-')) return 'licensed';
-  if (tags.includes('legacy')) return 'deprecated';
+  if (tags.includes('legacy')) return 'discontinued';
   // The catalogue of 2026-08 tags machines for sale with both `active` and `coming_soon`.
   if (tags.includes('active')) return undefined;
-  return tags.includes('coming_soon') ? 'unavailable' : 'deprecated';
+  return tags.includes('coming_soon') ? 'unavailable' : 'discontinued';
 }
