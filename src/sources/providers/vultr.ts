@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
+import { isPositive } from '../../domain/prices/price.ts';
 import { pageOf, pagesByToken, wholeList } from '../http/lists.ts';
 import { diskIn, trafficIn } from '../schema/facts.ts';
 import { count, hourlyOrMonthly, label } from '../schema/fields.ts';
@@ -26,8 +27,11 @@ const Meta = z.object({ total: z.int(), links: z.object({ next: z.string() }) })
 
 const Region = z.object({ id: label, city: label }).transform(({ id: code, city: name }) => ({ code, name }));
 
-/** Plans before 2023 have only a monthly price. */
-const Price = hourlyOrMonthly('hourly_cost', 'monthly_cost', 'USD');
+/** Plans before 2023 have only a monthly price. A price of 0 for an hour beside a monthly price is none: the plan is sold by the month. */
+const Price = hourlyOrMonthly('hourly_cost', 'monthly_cost', 'USD').transform(({ price, monthly }) => {
+  if (isPositive(price.amount) || monthly === undefined || !isPositive(monthly)) return { price, monthly };
+  return { price: { amount: monthly, per: 'month', currency: 'USD' } as const, monthly };
+});
 
 /** A plan without a GPU has the brand `none`; older payloads have no brand. */
 const gpuName = z

@@ -66,6 +66,14 @@ describe('a plan of Vultr', () => {
       'month',
     ],
     ['the monthly price if there is no hourly one', { hourly_cost: undefined }, '5', 'month'],
+    ['the monthly price next to a zero for an hour', { hourly_cost: 0 }, '5', 'month'],
+    [
+      'the monthly price of the region next to its zero for an hour',
+      { location_cost: { ewr: { hourly_cost: 0, monthly_cost: 7 } } },
+      '7',
+      'month',
+    ],
+    ['the hourly price next to a zero for a month', { monthly_cost: 0 }, '0.007', 'hour'],
     ['its own price next to an empty map of PHP', { location_cost: [] }, '0.007', 'hour'],
     ['its own price if the answer has no overrides', { location_cost: undefined }, '0.007', 'hour'],
   ])('has %s', async (_, fields, amount, per) => {
