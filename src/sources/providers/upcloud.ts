@@ -58,6 +58,7 @@ export const adapter: CatalogueAdapter = {
   currency: 'EUR',
   schedule: '22 * * * *',
   notes:
+    'A zone sells the plans that its part of the price list names. ' +
     'The price list also states storage (the default is MaxIOPS), IPv4 addresses and outgoing traffic of each zone, and ' +
     'plans of managed databases at the price of all nodes. UpCloud bills at most 28 days of a month, so the monthly cap of a ' +
     'machine is the price of 672 hours. Without it, the hourly price times 730 hours would overstate the month by 9 %.',
@@ -81,13 +82,6 @@ export const adapter: CatalogueAdapter = {
 
     const { prices } = (await http.json('/1.3/price', Prices)).data;
     const currency = prices.currency ?? adapter.currency;
-    const families = new Set(
-      readable.filter(({ name }) => prices.zone.some((row) => sells(row, name))).map(familyOf),
-    );
-    for (const plan of readable) {
-      if (families.has(familyOf(plan)) || exclusion(plan) !== undefined) continue;
-      yield rejectedRow(plan.name, `no zone of /1.3/price has server_plan_${plan.name}`, { name: plan.name });
-    }
     const regionPrices = new RegionPrices();
     const priced = new Map<string, ZonePrices>();
     const unpriced = new Set([...selling].flatMap(([zone, sells]) => (sells ? [zone] : [])));
@@ -122,34 +116,22 @@ export const adapter: CatalogueAdapter = {
   },
 };
 
-/** Returns `HICPU-` for HICPU-8xCPU-12GB, and an empty text for 1xCPU-1GB. */
-function familyOf({ name }: Plan): string {
-  return name.replace(/\d+xCPU.*$/, '');
-}
-
-function sells(zone: unknown, plan: string): boolean {
-  return typeof zone === 'object' && zone !== null && Object.hasOwn(zone, `server_plan_${plan}`);
-}
-
+/** A zone sells the plans that its prices name: some zones lack single plans of a family. */
 function* offers(zone: ZonePrices, plans: readonly Plan[], currency: string): Generator<CatalogueItem> {
   const regionCode = zone.name;
-  const families = new Set(plans.filter(({ name }) => sells(zone, name)).map(familyOf));
   for (const plan of plans) {
     const { name, core_number: cpu } = plan;
     const field = `server_plan_${name}`;
+    if (zone[field] === undefined) continue;
     const { value, reason } = readRow(Price, zone[field], [field]);
-    const excluded = exclusion(plan);
     if (value === undefined) {
-      // A zone sells all plans of a family, or none.
-      if (families.has(familyOf(plan)) && (excluded === undefined || zone[field] !== undefined)) {
-        yield rejectedOffer(name, regionCode, reason);
-      }
+      yield rejectedOffer(name, regionCode, reason);
       continue;
     }
     const price = { amount: value.price, per: 'hour', currency } as const;
     const monthlyCap = product(value.price, MOST_HOURS);
     const machine = { name, cpu, ...memory(plan.memory_amount, adapter.memoryUnit), price, monthlyCap };
-    yield offerItem({ regionCode, ...machine }, excluded);
+    yield offerItem({ regionCode, ...machine }, exclusion(plan));
   }
 }
 

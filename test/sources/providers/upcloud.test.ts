@@ -12,7 +12,7 @@ interface Answers {
   zones?: object[];
   plan?: object;
   /** The price of the plan in Helsinki; undefined omits the plan there. */
-  price?: object | undefined;
+  price?: object | null | undefined;
   prices?: object;
   zonePrices?: object[];
   /** By type; unless given, a plan that no zone sells. */
@@ -59,8 +59,9 @@ describe('a plan of UpCloud', () => {
     ['is offered while it is a current offering', { plan: { current_offering: 'yes' } }, ['offered']],
     ['is unavailable if its machines are preemptible', { plan: { name: 'SPOT-1xCPU-1GB' } }, ['unavailable']],
     ['is not published at zero', { price: { amount: 1, price: 0 } }, ['zero_price']],
-    ['is rejected without a price', { price: undefined }, ['rejected']],
-    ['is skipped with a GPU and no price', { plan: GPU, price: undefined }, []],
+    ['is not sold without a price', { price: undefined }, []],
+    ['is rejected at a price that is null', { price: null }, ['rejected']],
+    ['is not sold with a GPU and no price', { plan: GPU, price: undefined }, []],
     ['is rejected at an unusable price, GPU or not', { plan: GPU, price: { amount: 1 } }, ['rejected']],
     ['is rejected if the price is for more than one', { price: { amount: 2, price: 3 } }, ['rejected']],
     ['is offered at a price that arrived as text', { price: { amount: '1', price: '1.488' } }, ['offered']],
@@ -77,27 +78,32 @@ describe('a plan of UpCloud', () => {
     });
   });
 
-  it('is skipped where its whole family has no price, and rejected where only it has none', async () => {
-    const zones = ['a', 'b', 'c'].map((id) => ({ ...helsinki, id }));
-    const plan = { name: 'HICPU-8xCPU-12GB', core_number: 8, memory_amount: 12288 };
-    const price = { amount: 1, price: 10 };
+  // Three of twelve zones may sell a starter plan.
+  it('is sold in the zones whose prices name it, whatever they say about its family', async () => {
+    const codes = Array.from({ length: 12 }, (_, n) => `zone${n}`);
+    const starter = { ...small, name: 'DEV-1xCPU-1GB-10GB' };
+    const larger = { ...small, name: 'DEV-1xCPU-2GB', memory_amount: 2048 };
+    const unsold = { ...small, name: 'DEV-1xCPU-4GB', memory_amount: 4096 };
+    const price = { amount: 1, price: 0.4464 };
     await using upstream = await fakeUpstream();
+    const zones = codes.map((id) => ({ ...helsinki, id }));
     upstream.expect({ path: '/1.3/zone' }, { json: { zones: { zone: zones } } });
-    const plans = [small, plan, { ...plan, name: 'HICPU-16xCPU-24GB' }];
+    const plans = [small, starter, larger, unsold];
     upstream.expect({ path: '/1.3/plan' }, { json: { plans: { plan: plans } } });
-    const common = { 'server_plan_1xCPU-1GB': price };
-    const zonePrices = [
-      { name: 'a', ...common, 'server_plan_HICPU-8xCPU-12GB': price, 'server_plan_HICPU-16xCPU-24GB': price },
-      { name: 'b', ...common, 'server_plan_HICPU-8xCPU-12GB': price },
-      { name: 'c', ...common },
-    ];
+    const zonePrices = codes.map((name, n) => ({
+      name,
+      'server_plan_1xCPU-1GB': price,
+      'server_plan_DEV-1xCPU-2GB': price,
+      ...(n < 3 && { 'server_plan_DEV-1xCPU-1GB-10GB': price }),
+    }));
     upcloudDatabases(upstream);
     upstream.expect({ path: '/1.3/price' }, { json: { prices: { zone: zonePrices } } });
     const items = await readCatalogue(adapter, upstream.url);
-    expect(fates(items).filter((fate) => fate === 'offered')).toHaveLength(6);
-    expect(items.filter(({ kind }) => kind === 'rejected')).toEqual([
-      expect.objectContaining({ key: 'HICPU-16xCPU-24GB@b' }),
-    ]);
+    const sold = items.flatMap((item) => (item.kind === 'offer' ? [item.offer] : []));
+    const zonesOf = (plan: string) =>
+      sold.filter(({ name }) => name === plan).map(({ regionCode }) => regionCode);
+    expect(plans.map(({ name }) => zonesOf(name))).toEqual([codes, codes.slice(0, 3), codes, []]);
+    expect(items.filter(({ kind }) => kind === 'rejected')).toEqual([]);
   });
 
   it.each([
