@@ -116,6 +116,19 @@ describe('the console’s page', () => {
 });
 
 describe('the console’s events', () => {
+  it('have a HEAD answer that ends, and holds no page', async () => {
+    const { statusCode, headers, body } = await scene.app.inject({
+      method: 'HEAD',
+      url: '/api/events',
+      headers: HEADERS,
+    });
+    expect([statusCode, headers['content-type'], body]).toEqual([
+      200,
+      'text/event-stream; charset=utf-8',
+      '',
+    ]);
+  });
+
   it('notify an open page of a run, and end with the server', async () => {
     const url = await scene.app.listen({ host: '127.0.0.1', port: 0 });
     const response = await fetch(`${url}/api/events`, { headers: HEADERS });

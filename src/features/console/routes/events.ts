@@ -43,7 +43,7 @@ export function changeFeed(mark: () => Promise<string>, onChange: () => void, ev
       if (pages.size === 0) await check();
       return last;
     },
-    /** Answers with events until the page closes: `change` at once and after each change of the mark. */
+    /** Answers with events until the page closes: `change` at once and after each change of the mark. HEAD gets no events. */
     open(request: FastifyRequest, reply: FastifyReply) {
       reply.hijack();
       const page = reply.raw;
@@ -51,6 +51,10 @@ export function changeFeed(mark: () => Promise<string>, onChange: () => void, ev
         if (value !== undefined) page.setHeader(name, value);
       }
       page.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' });
+      if (request.method === 'HEAD') {
+        page.end();
+        return;
+      }
       page.write(`retry: 2000\n${last === undefined ? '\n' : event(last)}`);
       pages.add(page);
       if (timers.length === 0)
