@@ -1,17 +1,24 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { existsSync, readdirSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { connect } from 'node:net';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inPackage } from '../../src/config/package.ts';
-import { programName } from '../../src/http/reference/files.ts';
+import { programBytes, programName } from '../../src/http/reference/files.ts';
 import { referencePage } from '../../src/http/reference/page.ts';
 import { CHROMIUM, hasChromium, launchBrowser, overflows, PHONE } from '../support/browser.ts';
 import { needs } from '../support/needs.ts';
+import { until } from '../support/until.ts';
 import { listen, testApi } from './harness.ts';
 
 // As before `npm start` and `npm test`: does nothing if it is already built.
 beforeAll(() => void execFileSync(process.execPath, [inPackage('src/http/reference/build.mjs')]));
+
+/** The number of open files of this process; undefined if the system does not show it. */
+const openFiles = () => (existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd').length : undefined);
 
 interface OpenApi {
   readonly paths: Readonly<
@@ -63,6 +70,28 @@ describe('the reference page', () => {
     });
     const head = await get('br', 'HEAD');
     expect([head.headers['content-length'], head.body]).toEqual([br.headers['content-length'], '']);
+  });
+
+  it('has one program in memory for all clients, however slowly they read', async () => {
+    const name = programName() ?? expect.unreachable();
+    for (const coding of ['identity', 'gzip', 'br'] as const) {
+      const [first, second] = await Promise.all([programBytes(name, coding), programBytes(name, coding)]);
+      expect(second, coding).toBe(first);
+    }
+    await using api = await testApi({ docs: true });
+    const port = await listen(api.app);
+    const answers: ServerResponse[] = [];
+    api.app.server.on('request', (_, answer: ServerResponse) => answers.push(answer));
+    const files = openFiles();
+    const clients = Array.from({ length: 20 }, () => connect({ port, host: '127.0.0.1' }).pause());
+    for (const client of clients) client.write(`GET /docs/${name} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    try {
+      await until(() => answers.length === clients.length && answers.every((each) => each.headersSent));
+      // Both ends of each connection are in this process.
+      if (files !== undefined) expect(openFiles()).toBeLessThanOrEqual(files + 2 * clients.length);
+    } finally {
+      for (const client of clients) client.destroy();
+    }
   });
 
   it('explains how to build it in a checkout without it', () => {

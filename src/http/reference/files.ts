@@ -1,10 +1,9 @@
 /** Reads the built program of the reference page: `scalar-<hash>.js.br`. */
-import { createReadStream, readdirSync } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { readdirSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
-import { brotliDecompress, createBrotliDecompress, gzip } from 'node:zlib';
+import { brotliDecompress, gzip } from 'node:zlib';
 import { inPackage } from '../../config/package.ts';
 import type { Coding } from '../protocol/negotiate.ts';
 
@@ -22,32 +21,23 @@ export function programName(folder = FOLDER): string | undefined {
   }
 }
 
-/** Returns the file in a coding. `bytes` is undefined if it is unpacked for the client. */
-export async function programFile(name: string, coding: Coding) {
-  const path = join(FOLDER, `${name}.br`);
-  if (coding === 'identity')
-    return { bytes: undefined, open: () => createReadStream(path).pipe(createBrotliDecompress()) };
-  if (coding === 'gzip') {
-    const packed = await gzipOf(path);
-    return { bytes: packed.length, open: () => Readable.from([packed]) };
-  }
-  const { size } = await stat(path);
-  return { bytes: size, open: () => createReadStream(path) };
-}
-
-const gzips = new Map<string, Promise<Buffer>>();
+const made = new Map<string, Promise<Buffer>>();
 
 /**
- * Browsers accept Brotli only over TLS and on this machine. A file in gzip would be half of the npm package, so it is made at
- * its first use.
+ * Returns the bytes of the file in a coding. All answers share them: a stream or a decompressor for each slow client would use
+ * up memory and files. Browsers accept Brotli only over TLS and on this machine, and a file in gzip would be half of the npm
+ * package, so the other codings are made at their first use.
  */
-function gzipOf(path: string): Promise<Buffer> {
-  const made = gzips.get(path) ?? pack(path);
-  gzips.set(path, made);
-  made.catch(() => gzips.delete(path));
-  return made;
+export function programBytes(name: string, coding: Coding): Promise<Buffer> {
+  const key = `${name} ${coding}`;
+  const bytes = made.get(key) ?? make(name, coding);
+  made.set(key, bytes);
+  bytes.catch(() => made.delete(key));
+  return bytes;
 }
 
-async function pack(path: string): Promise<Buffer> {
-  return await promisify(gzip)(await promisify(brotliDecompress)(await readFile(path)));
+async function make(name: string, coding: Coding): Promise<Buffer> {
+  if (coding === 'br') return readFile(join(FOLDER, `${name}.br`));
+  if (coding === 'gzip') return promisify(gzip)(await programBytes(name, 'identity'));
+  return promisify(brotliDecompress)(await programBytes(name, 'br'));
 }

@@ -1,7 +1,7 @@
 import { encodeBody } from '../../snapshot/document/body.ts';
 import type { DescribedOperation } from '../operation.ts';
 import { allowedCodings } from '../protocol/negotiate.ts';
-import { programFile, programName } from '../reference/files.ts';
+import { programBytes, programName } from '../reference/files.ts';
 import { llmsText } from '../reference/llms.ts';
 import { REFERENCE_POLICY, referencePage } from '../reference/page.ts';
 import { sendPublic } from '../send.ts';
@@ -38,15 +38,14 @@ export function addReference({ operations, basePath, page }: ReferenceDeps): voi
   if (program === undefined) return;
   page(`/docs/${program}`, async (request, reply) => {
     const [coding = 'identity'] = allowedCodings(request.headers['accept-encoding']?.toString());
-    const { bytes, open } = await programFile(program, coding);
+    const bytes = await programBytes(program, coding);
     reply
       .type('text/javascript; charset=utf-8')
       .header('cache-control', FOR_EVER)
       .header('vary', 'Accept-Encoding')
       .header('x-content-type-options', 'nosniff');
     if (coding !== 'identity') reply.header('content-encoding', coding);
-    if (bytes !== undefined) reply.header('content-length', bytes);
-    return reply.send(request.method === 'HEAD' ? undefined : open());
+    return reply.header('content-length', bytes.length).send(request.method === 'HEAD' ? undefined : bytes);
   });
 }
 
