@@ -13,7 +13,6 @@ COPY package.json package-lock.json .npmrc ./
 RUN if [ -n "$EXTRA_CA" ]; then printf '%s\n' "$EXTRA_CA" > /tmp/extra-ca.pem && export NODE_EXTRA_CA_CERTS=/tmp/extra-ca.pem; fi \
  && npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json rolldown.config.ts ./
-COPY docs/upgrades docs/upgrades
 COPY src src
 COPY workers workers
 COPY packages packages

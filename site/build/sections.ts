@@ -53,7 +53,6 @@ export const SECTIONS: readonly Section[] = [
       'docs/postgres.md',
       'docs/redis.md',
       'docs/upgrades.md',
-      'docs/upgrades/*',
       'docs/backup-and-restore.md',
       'CHANGELOG.md',
     ],

@@ -1,7 +1,6 @@
 import { FEATURE_CONFIG, FEATURES } from '../app/features.ts';
 import { type Environment, type InspectedConfig, inspectConfig } from '../config/config.ts';
 import { BadSetting } from '../config/settings.ts';
-import { removedSettings } from '../config/upgrades.ts';
 import { messageOf } from '../domain/errors.ts';
 import { checkDatabase } from './doctor/database.ts';
 import { type Finding, ok, problem, problemOf, warning } from './doctor/finding.ts';
@@ -46,7 +45,7 @@ export async function examine(env: Environment, now = () => new Date()): Promise
     { name: 'sources', settings: [], find: () => checkSources(config, env, now) },
   ];
   const found = await Promise.all(checks.map((check) => run(check, env)));
-  return [...checkConfiguration(config, env), ...found.flat()];
+  return [...checkConfiguration(config), ...found.flat()];
 }
 
 async function run({ name, settings, find }: Check, env: Environment): Promise<readonly Finding[]> {
@@ -71,7 +70,7 @@ async function run({ name, settings, find }: Check, env: Environment): Promise<r
   }
 }
 
-function checkConfiguration({ settings, named, problems }: InspectedConfig, env: Environment): Finding[] {
+function checkConfiguration({ settings, named, problems }: InspectedConfig): Finding[] {
   const check = 'configuration';
   const file = settings.FLEETBOOK_CONFIG;
   const found = problems.map((line) => {
@@ -80,7 +79,7 @@ function checkConfiguration({ settings, named, problems }: InspectedConfig, env:
   });
   const of = file === undefined ? '' : `, with the file ${file}`;
   if (found.length === 0) found.push(ok(check, `${count(named.length, 'source')} configured${of}`));
-  return [...found, ...removedSettings(env).map((line) => warning(check, line, 'remove this setting'))];
+  return found;
 }
 
 /** Returns a paragraph for each finding, within 80 columns, and a summary. */

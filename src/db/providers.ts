@@ -2,7 +2,7 @@ import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/connect.ts';
 import { alias, eq, sql } from './connection/drizzle.ts';
 import { array, insertInto } from './connection/statements.ts';
-import { clusters, machineNames, machines, organizations, providers, regions } from './schema.ts';
+import { clusters, organizations, providers, regions } from './schema.ts';
 import { RAISE } from './versions.ts';
 
 export async function providerNames(sql: Sql): Promise<ReadonlyMap<number, string>> {
@@ -50,12 +50,6 @@ async function moveRegions(db: Database, { id, wanted }: { id: number; wanted: n
     .update(regions)
     .set({ providerId: wanted })
     .where(sql`${regions.providerId} = ${id} and not exists (${same})`);
-  // Only the previous release reads these.
-  await db.execute(sql`
-    insert into ${machineNames} (provider_id, name)
-    select distinct ${regions.providerId}, ${machines.name} from ${machines} join ${regions} on ${regions.id} = ${machines.regionId}
-    where ${regions.providerId} = ${wanted}
-    order by 1, 2 on conflict do nothing`);
   await db.delete(providers).where(sql`${providers.id} = ${id} and not exists (
       select from ${regions} where ${regions.providerId} = ${providers.id})`);
 }

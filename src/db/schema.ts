@@ -1,4 +1,4 @@
-/** The tables. drizzle-kit emits neither FORCE nor grants, so roles and row-level security are in `drizzle/0001_*.sql`. */
+/** The tables. drizzle-kit emits neither FORCE nor grants, so the second half of the baseline migration has roles and row-level security. */
 export * from './schema/alerts.ts';
 export * from './schema/catalogue.ts';
 export * from './schema/clusters.ts';

@@ -174,9 +174,7 @@ describe('migrate', () => {
     const first = await fleetbook(['migrate'], env);
     expect(first.code).toBe(0);
     expect(first.stdout.replaceAll(/\s+/g, ' ')).toMatch(
-      new RegExp(
-        `^database ${empty.name} at ${host}: applied \\d+ migrations: 0000_initial, 0001_roles_and_row_security, `,
-      ),
+      new RegExp(`^database ${empty.name} at ${host}: applied \\d+ migrations?: 0000_baseline`),
     );
     expect((await fleetbook(['migrate'], env)).stdout).toBe(
       `database ${empty.name} at ${host} is up to date: nothing to do\n`,

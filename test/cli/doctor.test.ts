@@ -37,14 +37,6 @@ describe('an installation without problems', () => {
       'ok source hetzner',
     ]);
     expect(stdout).not.toContain('hunter2');
-    const old = await fleetbook(['doctor', '--json'], { ...all, COMPARE_EVERY: '5' });
-    expect((JSON.parse(old.stdout) as typeof report).findings).toContainEqual({
-      check: 'configuration',
-      verdict: 'warning',
-      found:
-        'COMPARE_EVERY is no longer a setting: workers compare the cache with PostgreSQL every 5 seconds',
-      mend: 'remove this setting',
-    });
     const shown = await fleetbook(['doctor'], all);
     expect([shown.code, shown.stdout]).toEqual([0, expect.stringMatching(/\n\nno problems, 0 warnings\n$/)]);
     for (const line of shown.stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);

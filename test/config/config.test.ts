@@ -2,9 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { ALL_SETTINGS, FEATURE_CONFIG } from '../../src/app/features.ts';
+import { FEATURE_CONFIG } from '../../src/app/features.ts';
 import { liveEnvironment, namesASource, readConfig } from '../../src/config/config.ts';
-import { removedSettings } from '../../src/config/upgrades.ts';
 import { DEFAULT_GUARD_LIMITS } from '../../src/sync/guard.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fleetbook-config-'));
@@ -69,15 +68,6 @@ describe('the configuration', () => {
     expect(problems({ CATALOGUE_RATES: 'EUR:1,EUR:2' })[0]).toContain('names EUR twice');
     expect(problems({ CATALOGUE_RATES: 'EUR:0' })).toHaveLength(1);
     expect(problems({ CATALOGUE_CURRENCY: 'usd' })[0]).toContain('three-letter');
-  });
-
-  it('names a removed setting and its replacement', () => {
-    expect(removedSettings({ COMPARE_EVERY: '5', STREAMS_LIMIT: '', PORT: '1' })).toEqual([
-      'COMPARE_EVERY is no longer a setting: workers compare the cache with PostgreSQL every 5 seconds',
-    ]);
-    const removed = ['COMPARE_EVERY', 'LOG_SUCCESSES', 'STREAMS_LIMIT', 'UNKNOWN_TOKENS'];
-    expect(removedSettings(Object.fromEntries(removed.map((name) => [name, '1'])))).toHaveLength(4);
-    expect(Object.keys(ALL_SETTINGS).filter((name) => removed.includes(name))).toEqual([]);
   });
 
   it('lists sources in a file, with tokens by the name of their variable and separate limits', async () => {

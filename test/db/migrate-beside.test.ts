@@ -6,14 +6,20 @@ import { migrationsOf } from '../support/older-migrations.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
 
-/** The first of the migrations that these tests apply alters `machines` and `clusters`. */
-const BEFORE = '_changes';
+/** Migrations of a later release. The first one alters `machines` and `clusters`. */
+const LATER = {
+  '0001_changes':
+    'alter table machines add column later int;--> statement-breakpoint\nalter table clusters add column later int',
+  '0002_notes': 'create table notes (id int)',
+};
+const NAMES = Object.keys(LATER);
 
 async function older() {
   const undo = new AsyncDisposableStack();
   const db = undo.use(await createDatabase({ migrated: false }));
-  const release = undo.use(await migrationsOf({ before: BEFORE }));
+  const release = undo.use(await migrationsOf({}));
   await migrate(db.url, { folder: release.path });
+  const { path: folder } = undo.use(await migrationsOf({ more: LATER }));
   const client = (name: string) => {
     const sql = postgres(db.url, { max: 1, onnotice: () => {}, connection: { application_name: name } });
     undo.defer(() => sql.end({ timeout: 1 }));
@@ -36,7 +42,7 @@ async function older() {
     undo.defer(end);
     return end;
   };
-  return { db, release, client, hold, [Symbol.asyncDispose]: () => undo.disposeAsync() };
+  return { db, release, folder, client, hold, [Symbol.asyncDispose]: () => undo.disposeAsync() };
 }
 
 it('wait for a lock repeatedly, report who holds it, and let other statements use the table', async () => {
@@ -44,7 +50,11 @@ it('wait for a lock repeatedly, report who holds it, and let other statements us
   const end = await scene.hold('machines');
   const messages: string[] = [];
   const patience = { lockTimeoutMs: 50, giveUpAfterMs: 20_000 };
-  const migrating = migrate(scene.db.url, { notify: (line) => messages.push(line), patience });
+  const migrating = migrate(scene.db.url, {
+    folder: scene.folder,
+    notify: (line) => messages.push(line),
+    patience,
+  });
   // Awaited below. An earlier failure of the test must not become an unhandled rejection.
   migrating.catch(() => {});
   const reader = scene.client('reader');
@@ -53,34 +63,32 @@ it('wait for a lock repeatedly, report who holds it, and let other statements us
   for (let read = 0; read < 20; read++) await reader`select count(*) from machines`;
   expect(messages).toEqual([
     expect.stringMatching(
-      /^the migration 0013_changes waits for a lock: the oldest open transactions are process .* of \w+ \(a long report\), /,
+      /^the migration 0001_changes waits for a lock: the oldest open transactions are process .* of \w+ \(a long report\), /,
     ),
   ]);
   await end();
   const { applied } = await migrating;
-  expect(applied[0]).toBe('0013_changes');
-  expect(applied.length).toBeGreaterThan(10);
+  expect(applied).toEqual(NAMES);
 });
 
 it('fail without their lock: earlier ones stay, and the next call continues', async () => {
   await using scene = await older();
   const end = await scene.hold('clusters');
   const patience = { lockTimeoutMs: 20, giveUpAfterMs: 100 };
-  await expect(migrate(scene.db.url, { patience })).rejects.toThrow(
-    /^the migration 0013_changes got no lock for \d+ s: .*\(a long report\).*; it changed nothing, the migrations before it are applied/,
+  await expect(migrate(scene.db.url, { folder: scene.folder, patience })).rejects.toThrow(
+    /^the migration 0001_changes got no lock for \d+ s: .*\(a long report\).*; it changed nothing, the migrations before it are applied/,
   );
   const [state] = await scene.client('owner')`
-    select to_regclass('machine_changes') is null as lacks, count(*)::int as migrations
+    select to_regclass('notes') is null as lacks, count(*)::int as migrations
     from drizzle.__drizzle_migrations`;
   expect(state).toEqual({ lacks: true, migrations: scene.release.tags.length });
   await end();
-  expect((await migrate(scene.db.url)).applied[0]).toBe('0013_changes');
+  expect((await migrate(scene.db.url, { folder: scene.folder })).applied).toEqual(NAMES);
 });
 
 it('keep everything before a broken one, and nothing of it: the next call continues', async () => {
   await using scene = await older();
   await using broken = await migrationsOf({
-    before: BEFORE,
     more: {
       '0013_good': 'create table good (id int)',
       '0014_broken': 'create table half (id int);--> statement-breakpoint\ninsert into half select 1 / 0',
@@ -98,7 +106,6 @@ it('keep everything before a broken one, and nothing of it: the next call contin
     await sql`select to_regclass('good') is not null as good, to_regclass('half') is null as no_half`,
   ).toEqual([{ good: true, no_half: true }]);
   await using fixed = await migrationsOf({
-    before: BEFORE,
     more: { '0013_good': 'create table good (id int)', '0014_broken': 'create table half (id int)' },
   });
   expect((await migrate(scene.db.url, { folder: fixed.path })).applied).toEqual(['0014_broken']);
@@ -110,13 +117,12 @@ it('run in one process at a time; the others report that they wait, and find not
   const messages: string[][] = [[], []];
   const patience = { lockTimeoutMs: 20, giveUpAfterMs: 20_000 };
   const both = messages.map((lines) =>
-    migrate(scene.db.url, { notify: (line) => lines.push(line), patience }),
+    migrate(scene.db.url, { folder: scene.folder, notify: (line) => lines.push(line), patience }),
   );
   for (const each of both) each.catch(() => {});
   await until(() => messages.every((lines) => lines.length > 0));
   await end();
-  const applied = (await Promise.all(both)).map((result) => result.applied.length);
-  expect(Math.min(...applied)).toBe(0);
-  expect(Math.max(...applied)).toBeGreaterThan(10);
+  const applied = (await Promise.all(both)).map((result) => result.applied.length).sort();
+  expect(applied).toEqual([0, NAMES.length]);
   expect(messages.flat()).toContain('another process migrates this database: waiting for its end');
 });

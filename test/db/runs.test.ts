@@ -340,10 +340,6 @@ describe('providers', () => {
       select p.id, p.name from clusters c join regions r on r.id = c.region_id join providers p on p.id = r.provider_id
       where c.source_key = 'one'`,
     ).toEqual([{ id: 5, name: 'Hetzner' }]);
-    // The previous release searches the clusters' machines by these.
-    expect(await sql`select name from machine_names where provider_id = 5`).toEqual(
-      await sql`select distinct m.name from machines m join regions r on r.id = m.region_id where r.provider_id = 5`,
-    );
     expect(await sql`select name from providers order by name`).toEqual(
       ['AWS', 'Elsewhere', 'Hetzner'].map((name) => ({ name })),
     );

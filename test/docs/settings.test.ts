@@ -3,7 +3,6 @@ import { expect, it } from 'vitest';
 import { configurationPage, SCHEMA_FILE, schemaText } from '../../docs/generate/configuration.ts';
 import { SETTINGS_PAGE, updatedSettings } from '../../docs/generate/settings.ts';
 import { inPackage } from '../../src/config/package.ts';
-import { removedSettings } from '../../src/config/upgrades.ts';
 
 it('docs/settings.md lists every setting of the code (npm run docs updates it)', () => {
   const page = readFileSync(inPackage(SETTINGS_PAGE), 'utf8');
@@ -18,12 +17,4 @@ it('the JSON Schema of the file matches the code and is part of the package (npm
   expect(readFileSync(inPackage(SCHEMA_FILE), 'utf8')).toBe(schemaText());
   const { files } = JSON.parse(readFileSync(inPackage('package.json'), 'utf8')) as { files: string[] };
   expect(files).toContain('docs');
-});
-
-it('the changelog names every removed setting', () => {
-  const everySetting = new Proxy<Record<string, string>>({}, { get: () => 'x' });
-  const names = removedSettings(everySetting).map((line) => /[A-Z]+(_[A-Z]+)+/.exec(line)?.[0]);
-  expect(names.length).toBeGreaterThan(5);
-  const changelog = readFileSync(inPackage('CHANGELOG.md'), 'utf8');
-  for (const name of names) expect(changelog).toContain(`\`${name}\``);
 });

@@ -1,8 +1,7 @@
 /** Two releases side by side, on the same PostgreSQL, cache and queues. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { migrate } from '../../src/db/migration/migrate.ts';
-import { releaseBefore, releaseOfFormat } from './support/release.ts';
+import { releaseOfFormat } from './support/release.ts';
 import { troubles, underLoad } from './support/row.ts';
 import type { Stack } from './support/stack.ts';
 
@@ -29,35 +28,6 @@ const roll = (to: string | undefined) => ({
     await replace(stack, 'b', 'd', to);
     await stack.worker[Symbol.asyncDispose]();
   },
-});
-
-it('the previous release and this one answer correctly together, with the migrations in between', async ({
-  skip,
-}) => {
-  await using before = await releaseBefore();
-  if (!before) return skip('the clone does not reach back to the release before the newest migration');
-  const rolling = roll(undefined);
-  const outcome = await underLoad({
-    fault: 'A rolling update from the release before, with migrations; both run for {seconds}',
-    stack: before,
-    async strike(stack) {
-      const { applied } = await migrate(stack.postgres.url);
-      expect(applied.length).toBeGreaterThan(0);
-      await rolling.strike(stack);
-    },
-    heal: rolling.heal,
-  });
-  expect({ wrong: outcome.wrong, errors: outcome.errors }).toEqual({ wrong: 0, errors: 0 });
-});
-
-it('the previous release replaces this one again, on the newer schema', async ({ skip }) => {
-  await using before = await releaseBefore();
-  if (!before) return skip('the clone does not reach back to the release before the newest migration');
-  const outcome = await underLoad({
-    fault: 'A rolling update back to the release before, on the newer schema; both run for {seconds}',
-    ...roll(before.cli),
-  });
-  expect({ wrong: outcome.wrong, errors: outcome.errors }).toEqual({ wrong: 0, errors: 0 });
 });
 
 it('two releases with different document formats answer correctly together', async () => {

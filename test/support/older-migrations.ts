@@ -15,20 +15,14 @@ export interface Migrations extends AsyncDisposable {
 
 /**
  * The migrations of another release, in a temporary folder.
- * @param before the first migration that it lacks, by the end of its name; default: it has all
  * @param last the last migration that it has, by name; default: it has all
- * @param without a migration that it lacks, by the end of its name
  * @param more additional migrations, by name
  */
 export async function migrationsOf({
-  before,
   last,
-  without,
   more = {},
 }: {
-  before?: string;
   last?: string;
-  without?: string;
   more?: Readonly<Record<string, string>>;
 }): Promise<Migrations> {
   const folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-migrations-'));
@@ -40,9 +34,7 @@ export async function migrationsOf({
     if (at === -1) throw new Error(`there is no migration ${name}`);
     return at;
   };
-  if (before !== undefined) journal.entries.splice(placeOf(before));
   if (last !== undefined) journal.entries.splice(placeOf(last) + 1);
-  if (without !== undefined) journal.entries.splice(placeOf(without), 1);
   for (const [tag, sql] of Object.entries(more)) {
     const newest = journal.entries.at(-1);
     if (!newest) throw new Error('there is no migration to come after');

@@ -34,7 +34,7 @@ let buildInfo: Buffer;
 
 beforeAll(async () => {
   copy = await mkdtemp(join(tmpdir(), 'fleetbook-features-'));
-  for (const name of ['src', 'workers', 'packages', 'docs/upgrades', 'package.json'])
+  for (const name of ['src', 'workers', 'packages', 'package.json'])
     await cp(join(ROOT, name), join(copy, name), {
       recursive: true,
       filter: (path) => !/\/(?:node_modules|dist)$/.test(path),

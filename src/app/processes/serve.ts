@@ -5,7 +5,6 @@ import type { Environment } from '../../config/config.ts';
 import { VERSION } from '../../config/package.ts';
 import type { Configured } from '../../config/settings.ts';
 import { BadSetting, readSettings, SETTINGS } from '../../config/settings.ts';
-import { warnOfRemovedSettings } from '../../config/upgrades.ts';
 import { buildApp } from '../../http/app.ts';
 import { exportMetrics, type ProcessExport } from '../../ops/collect.ts';
 import { apiMetrics } from '../../ops/metrics.ts';
@@ -30,7 +29,6 @@ export async function serve(env: Environment, options: { processes?: string } = 
   if (isSharing()) await serveAsOneOfSeveral(config, env, stop);
   else if (config.settings.PROCESSES > 1) {
     const logger = openLogger(config.settings, 'serve');
-    warnOfRemovedSettings(env, logger);
     await serveByProcesses(config, given, stop, logger);
   } else await serveAlone(config, env, stop);
 }
@@ -38,7 +36,6 @@ export async function serve(env: Environment, options: { processes?: string } = 
 async function serveAlone(config: Configured, env: Environment, stop: Promise<string>): Promise<void> {
   const { settings } = config;
   const logger = openLogger(settings, 'serve');
-  warnOfRemovedSettings(env, logger);
   await using closing = new Disposer();
   const { app, metrics } = await openApi(config, env, closing, logger);
   const port = await listen(app, settings);

@@ -4,7 +4,6 @@ import { disabledNote, notConfigured } from '../../cli/terminal/source-notes.ts'
 import { stopSignal } from '../../cli/terminal/terminal.ts';
 import { type Config, type Environment, readConfig } from '../../config/config.ts';
 import { databaseUrls } from '../../config/settings.ts';
-import { warnOfRemovedSettings } from '../../config/upgrades.ts';
 import { openStore, type Store } from '../../db/connection/connect.ts';
 import { claimContent, sourceStatus } from '../../db/sources.ts';
 import { registerSource } from '../../db/sync/run.ts';
@@ -21,7 +20,6 @@ export async function work(env: Environment): Promise<void> {
   const stop = stopSignal();
   const config = readConfig(env, FEATURE_CONFIG);
   const logger = openLogger(config.settings, 'work');
-  warnOfRemovedSettings(env, logger);
   await using closing = new Disposer();
   const tracing = await openTracing(env, 'work');
   if (tracing) closing.use(tracing);

@@ -6,7 +6,6 @@ import { migrationState } from '../../db/migration/migrate.ts';
 import { postgresAddress } from '../../domain/servers/postgres-address.ts';
 import { count } from '../terminal/output.ts';
 import { type Finding, ok, onPostgres, postgresFinding, problem } from './finding.ts';
-import { upgradeFindings } from './upgrades.ts';
 
 /** Largest accepted clock difference (seconds): freshness and token expiry use both clocks. */
 const CLOCK_DIFFERENCE_S = 5;
@@ -75,7 +74,7 @@ async function checkMigrations(server: ServerSetting): Promise<Finding[]> {
     if (pending.length === 0) return [ok(check, 'the database is that of this release')];
     const names = pending.length > 3 ? `${pending.slice(0, 3).join(', ')}, …` : pending.join(', ');
     const toApply = `${count(pending.length, 'migration')} to apply: ${names}`;
-    return [problem(check, toApply, 'run `fleetbook migrate`'), ...upgradeFindings(pending)];
+    return [problem(check, toApply, 'run `fleetbook migrate`')];
   } catch (error) {
     return [postgresFinding(check, 'the list of migrations', error, server)];
   }

@@ -69,31 +69,11 @@ export const machines = pgTable(
     unique('machines_natural_key').on(t.regionId, t.name),
     // The count of machines per source reads only this index.
     index('machines_of_source').on(t.sourceId, t.addedBy, t.retiredAt, t.excludedReason),
-    // Only the previous release uses these two. A later release drops them and `machine_names`.
-    index('machines_by_shape')
-      .on(t.cpu, t.ramUnit, t.ram, t.price, t.id, t.regionId, t.name)
-      .where(sql`${t.retiredAt} is null and ${t.excludedReason} is null`),
-    index('excluded_machines_by_shape')
-      .on(t.cpu, t.ramUnit, t.ram, t.price, t.id, t.regionId, t.name)
-      .where(sql`${t.retiredAt} is null and ${t.excludedReason} is not null`),
     check(
       'published_machines_are_whole_and_priced',
       sql`${t.excludedReason} is not null or (${t.ram} = trunc(${t.ram}) and coalesce(${t.price}, 0) > 0)`,
     ),
   ],
-);
-
-/** Only the previous release reads it. A trigger fills it. A later release drops both. */
-export const machineNames = pgTable(
-  'machine_names',
-  (c) => ({
-    providerId: c
-      .integer('provider_id')
-      .notNull()
-      .references(() => providers.id, { onDelete: 'cascade' }),
-    name: c.text('name').notNull(),
-  }),
-  (t) => [primaryKey({ columns: [t.providerId, t.name] })],
 );
 
 /** Price history: one row per price of the source. `valid_to` is null for the current one. */

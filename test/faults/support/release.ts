@@ -11,7 +11,6 @@ const PARTS = ['src', 'workers', 'drizzle', 'docs', 'package.json'] as const;
 export interface Release extends AsyncDisposable {
   readonly folder: string;
   readonly cli: string;
-  readonly migrations: string;
 }
 
 async function release(fill: (folder: string) => Promise<void>): Promise<Release> {
@@ -21,19 +20,8 @@ async function release(fill: (folder: string) => Promise<void>): Promise<Release
   return {
     folder: folder.path,
     cli: join(folder.path, 'src/cli.ts'),
-    migrations: join(folder.path, 'drizzle'),
     [Symbol.asyncDispose]: () => folder.remove(),
   };
-}
-
-/** Returns the source before the newest migration; undefined if the clone lacks that commit. */
-export async function releaseBefore(): Promise<Release | undefined> {
-  const journal = JSON.parse(await readFile(join(ROOT, 'drizzle/meta/_journal.json'), 'utf8')) as {
-    entries: { tag: string }[];
-  };
-  const newest = `drizzle/${journal.entries.at(-1)?.tag}.sql`;
-  const commit = await git('log', '-1', '--format=%H', '--diff-filter=A', '--', newest);
-  return commit === undefined ? undefined : releaseOf(`${commit}^`);
 }
 
 /** Returns the source of a commit; undefined if the clone lacks it. */

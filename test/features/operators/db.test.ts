@@ -206,10 +206,4 @@ describe('a token of an operator', () => {
       details: { token: issued?.id, name: 'laptop', signedInBy: 'oidc' },
     });
   });
-
-  it('keeps an account that waits for a person of OpenID Connect usable by the earlier release', async () => {
-    await create();
-    // That release hands over an account that has no password.
-    expect(await scene.sql`select password_hash is null as waits from operators`).toEqual([{ waits: false }]);
-  });
 });

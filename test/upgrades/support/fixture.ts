@@ -11,8 +11,6 @@ const DESCRIPTION = 'release.json';
 
 export interface Release {
   readonly release: string;
-  /** The commit whose code wrote the fixture, if it is not the release's own. */
-  readonly revision?: string;
   /** The newest migration of the release. */
   readonly migration: string;
   readonly madeAt: string;

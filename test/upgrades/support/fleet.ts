@@ -33,7 +33,7 @@ type Command = (...args: string[]) => Promise<Record<string, unknown>>;
 export async function fleetOf(
   cli: string,
   notify: (step: string) => void,
-): Promise<Omit<Fixture, 'release' | 'revision' | 'migration'> & { migrations: number }> {
+): Promise<Omit<Fixture, 'release'>> {
   await using opened = new AsyncDisposableStack();
   const folder = opened.use(await mkdtempDisposable(join(tmpdir(), 'fleetbook-fixture-')));
   const server = opened.use(
@@ -58,7 +58,7 @@ export async function fleetOf(
   };
   const command = commandsOf(cli, env);
   notify('migrates, creates organizations and tokens');
-  await command('migrate');
+  const migration = ((await command('migrate')) as { applied: string[] }).applied.at(-1) ?? '';
   const tokens = await createAccounts(command);
   notify('runs the sources');
   for (const source of ['hetzner', 'linode', 'clusters']) await command('sync', source);
@@ -80,10 +80,8 @@ export async function fleetOf(
   const redis = openRedis(cache.url, 'publisher', () => {});
   opened.defer(() => redis.disconnect());
   await redisReady(redis, 5000);
-  const [applied] = await sql<{ count: number }[]>`
-    select count(*)::int as count from drizzle.__drizzle_migrations`;
   return {
-    migrations: applied?.count ?? 0,
+    migration,
     madeAt: new Date().toISOString(),
     tokens,
     rows: await readRows(sql),
@@ -96,8 +94,6 @@ export async function fleetOf(
 function commandsOf(cli: string, env: Env): Command {
   return async (...args) => {
     const running = run(process.execPath, [cli, ...args, '--json'], { env });
-    // Earlier releases read the password of an operator.
-    running.child.stdin?.on('error', () => {}).end('a long password of a fixture\n');
     // A run whose batch is held ends with another exit code, and prints its result.
     const { stdout } = await running.catch((error: { stdout?: string; stderr?: string }) => {
       if (error.stdout?.startsWith('{') || error.stdout?.startsWith('[')) return { stdout: error.stdout };

@@ -1,2 +1,0 @@
-ALTER TABLE "schedule_slots" ADD COLUMN "due_at" timestamp(6) with time zone;--> statement-breakpoint
-CREATE INDEX "schedule_slots_due" ON "schedule_slots" USING btree ("due_at") WHERE due_at is not null;

@@ -1,1 +1,0 @@
-ALTER TABLE "lineage" ADD COLUMN "currency" text;

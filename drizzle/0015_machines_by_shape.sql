@@ -1,1 +1,0 @@
-CREATE INDEX "machines_by_shape" ON "machines" USING btree ("cpu","ram_unit","ram","price","id") WHERE "machines"."retired_at" is null and "machines"."excluded_reason" is null;

@@ -1,1 +1,0 @@
-ALTER TABLE "held_batches" ADD COLUMN "worst" jsonb;

@@ -1,1 +1,0 @@
-ALTER TABLE "quarantined_rows" ADD COLUMN "approved_at" timestamp(6) with time zone;

@@ -1,1 +1,0 @@
-ALTER TABLE "feed_head" ADD COLUMN "cursor_key" uuid DEFAULT gen_random_uuid() NOT NULL;
