@@ -12,15 +12,15 @@ import {
   shownAmount,
   shownMonth,
 } from '../../domain/prices/cost.ts';
+import { MINUTES_PER_MONTH } from '../../domain/prices/price.ts';
 import type { CatalogueIndex } from '../../snapshot/catalogue/catalogue-index.ts';
+import { cheapestRows } from '../../snapshot/catalogue/cheapest.ts';
 import { GIGABYTE } from '../../snapshot/catalogue/dictionary.ts';
 import type { Filters } from '../../snapshot/catalogue/filters.ts';
 import { type FoundMachine, findMachine, machineAt, ofTerm } from '../../snapshot/catalogue/find-machine.ts';
 import type { OwnPrices } from '../../snapshot/catalogue/own-prices.ts';
-import { searchOwn } from '../../snapshot/catalogue/own-search.ts';
 import type { PriceBooks } from '../../snapshot/catalogue/price-books.ts';
 import type { Rows } from '../../snapshot/catalogue/rows.ts';
-import { search } from '../../snapshot/catalogue/search.ts';
 import { machineOfRow } from '../../snapshot/catalogue/shown.ts';
 import type { MachineKind } from '../../snapshot/document/columns.ts';
 import type { AlternativeShown, AlternativesDocument } from './alternatives-schema.ts';
@@ -34,9 +34,6 @@ export interface WantedAlternatives {
   /** The least saving in a month, in units of an amount. */
   readonly minSaving: bigint;
 }
-
-/** A list is chosen from this many times as many machines, the cheapest per minute: monthly caps change their order. */
-const CANDIDATES = 5;
 
 interface Candidate {
   readonly machine: FoundMachine;
@@ -90,7 +87,8 @@ function cheaper(
   { limit, minSaving }: WantedAlternatives,
 ): Alternative[] {
   const filters = { ...where, minCpu: machine.cpu, minRam: machine.ram * 1000, isRamAsSold: true };
-  return cheapestPerMinute(inputs, books, filters, CANDIDATES * limit + 1)
+  // One more than the list has: the machine of the cluster may be among them.
+  return cheapestPerMonth(inputs, books, filters, limit + 1)
     .filter((other) => other.machine.id !== machine.id)
     .map((other): Alternative => {
       const amount = machineAmount(other.node, shards * replicas);
@@ -104,8 +102,6 @@ function cheaper(
 const bySaving = (a: Alternative, b: Alternative): number =>
   a.saving === b.saving ? a.machine.id - b.machine.id : a.saving > b.saving ? -1 : 1;
 
-const BY_PRICE = { by: 'price', descending: false } as const;
-
 const SEARCHES_AT_MOST = 1000;
 
 interface Searched {
@@ -117,8 +113,8 @@ interface Searched {
 /** Searches of one index by question: clusters of one machine have the same ones. */
 const searched = new WeakMap<Rows, LRUCache<string, Searched>>();
 
-/** Returns the machines that cost least per minute. */
-function cheapestPerMinute(
+/** Returns the machines that cost least in a month. Some more may be among them. */
+function cheapestPerMonth(
   { state: { index }, question: { term }, entries }: Inputs,
   books: PriceBooks,
   filters: Filters,
@@ -133,9 +129,8 @@ function cheapestPerMinute(
   const key = JSON.stringify([term, own?.key, filters, most]);
   const known = found.get(key);
   if (known !== undefined && known.own === own) return known.candidates;
-  const { rows } = own
-    ? searchOwn(view, own, filters, BY_PRICE, most)
-    : search(view, filters, BY_PRICE, most);
+  const grouping = { count: 1, groupOf: () => 0, most };
+  const rows = cheapestRows(view, filters, { term, hours: MINUTES_PER_MONTH / 60, own }, grouping);
   const candidates = rows.flatMap((row): Candidate[] => {
     const machine = view === index ? machineAt(index, row) : findMachine(index, view.rows.ids[row] as number);
     if (!machine) return [];

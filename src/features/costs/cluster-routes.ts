@@ -127,7 +127,7 @@ export function clusterCostOperations(costs: CostsReader): Operation[] {
         id: 'listAlternatives',
         summary: 'Machines that cost less for a cluster',
         description:
-          'Machines with at least as many virtual CPUs and as much memory as sold: 8 GB and 8 GiB are both 8. Savings are those of the machines: a move to another region may change the price of disks and traffic. A list is chosen from five times as many machines, the cheapest per minute. The lists are empty if the price of the machine is unknown. Sold-out machines are left out. The same 404 as for the cluster.',
+          'Machines with at least as many virtual CPUs and as much memory as sold: 8 GB and 8 GiB are both 8. Savings are those of the machines: a move to another region may change the price of disks and traffic. The lists are empty if the price of the machine is unknown. Sold-out machines are left out. The same 404 as for the cluster.',
         answers: alternativesSchema,
         example: ALTERNATIVES_EXAMPLE,
         extension: true,

@@ -172,9 +172,9 @@ function searchOperations(reader: SearchReader): Operation[] {
       isStrict: true,
       doc: {
         id: 'recommendMachines',
-        summary: 'The cheapest machine of each provider that meets the needs',
+        summary: 'The machine of each provider with the lowest total that meets the needs',
         description:
-          'The cheapest first. Without `ram_unit`, memory is compared as sold: 8 GB and 8 GiB both satisfy 8. The answer repeats `ram_unit`. A machine whose local disk is unknown does not meet `disk`. With `storage`, `traffic` or `ipv4` it is the machine with the lowest total. The parts of the breakdown add up exactly to the total. A month of 730 hours costs at most the monthly cap. Storage, traffic and addresses have the default prices of the region: `/v1/regions/{id}/prices`. If one is unknown, its part is null and `complete` is false; such totals come last.',
+          'The lowest total first; of equal totals the lower price, then the lower id. Without `ram_unit`, memory is compared as sold: 8 GB and 8 GiB both satisfy 8. The answer repeats `ram_unit`. A machine whose local disk is unknown does not meet `disk`. The parts of the breakdown add up exactly to the total. A month of 730 hours costs at most the monthly cap. Storage, traffic and addresses have the default prices of the region: `/v1/regions/{id}/prices`. If one is unknown, its part is null and `complete` is false; such totals come last.',
         answers: recommendSchema,
         example: {
           recommendations: [

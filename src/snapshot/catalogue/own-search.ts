@@ -94,40 +94,6 @@ export function searchOwn(
   return { rows: found.map(({ row }) => row), next: best.all.length > limit ? found.at(-1) : undefined };
 }
 
-/** Returns the cheapest row of each provider by own prices, by price, then id. */
-export function cheapestOwn(
-  index: CatalogueIndex,
-  own: OwnPrices,
-  { maxPrice = Infinity, ...filters }: Filters,
-): number[] {
-  const { rows, regions } = index;
-  const { prices, ids } = rows;
-  const selection = select(index, filters);
-  const isFit = fitting(index, selection);
-  const exact = exactPrice(index, own);
-  const providers = new Set(selection.kinds.map(({ kind }) => kind.providerId));
-  const best = new Map<number, PricedRow>();
-  let dearest = Infinity;
-  const take = (row: number) => {
-    const price = exact(row);
-    const id = ids[row] as number;
-    const provider = regions[rows.regions[row] as number]?.provider.id ?? 0;
-    const before = best.get(provider);
-    if (price > maxPrice || (before && (price - before.price || id - before.id) > 0)) return;
-    best.set(provider, { row, key: price, price, id });
-    if (best.size === providers.size) dearest = Math.max(...best.values().map((found) => found.price));
-  };
-  for (const row of own.singled) if (isFit(row)) take(row);
-  for (let row = 0; row < rows.count && below((prices[row] as number) * own.least) <= dearest; row++) {
-    if (!isFit(row) || own.singled.has(row)) continue;
-    const provider = regions[rows.regions[row] as number]?.provider.id ?? 0;
-    const least = below((prices[row] as number) * own.share(row));
-    if (least <= (best.get(provider)?.price ?? maxPrice)) take(row);
-  }
-  const found = [...best.values()].sort((a, b) => a.price - b.price || a.id - b.id);
-  return found.map(({ row }) => row);
-}
-
 /** Returns a row. It and all later rows cost more than the limit, apart from singled ones. */
 function firstDear({ rows }: CatalogueIndex, own: OwnPrices, maxPrice: number): number {
   return firstWhere(0, rows.count, (row) => below((rows.prices[row] as number) * own.least) > maxPrice);

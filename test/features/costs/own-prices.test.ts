@@ -180,6 +180,32 @@ describe('/v1/clusters/{slug}/alternatives', () => {
     });
   });
 
+  it('finds a machine whose monthly cap makes it the cheapest, although many cost less per minute', async () => {
+    await addMarket();
+    const { region } = scene.sample;
+    for (let i = 0; i < 8; i++)
+      await addMachine(scene.sql, region, {
+        name: `low${i}`,
+        price: `0.00${i + 1}`,
+        cpu: 16,
+        ram: 64,
+        source: 'cloud',
+      });
+    const capped = await addMachine(scene.sql, region, {
+      name: 'capped',
+      price: '0.02',
+      cpu: 16,
+      ram: 64,
+      source: 'cloud',
+    });
+    const terms = { terms: {}, monthly_cap: { price: '30', source: { amount: '30', currency: 'USD' } } };
+    await scene.sql`update machines set terms = ${scene.sql.json(terms)} where id = ${capped}`;
+    await using api = await openCosts(scene);
+    const { same_region, anywhere } = await api.json<AlternativesDocument>(`${path}?limit=1`);
+    expect([idsOf(same_region), idsOf(anywhere)]).toEqual([[capped], [capped]]);
+    expect(anywhere[0]?.per_month).toBe(90);
+  });
+
   it('compares own prices', async () => {
     const ids = await addMarket();
     await addEntry({ machine: ids.dear, price: '0.001' });

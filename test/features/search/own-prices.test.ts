@@ -5,7 +5,7 @@ import { bookForTerm, type PriceBookEntry } from '../../../src/domain/prices/pri
 import { type CatalogueIndex, emptyIndex } from '../../../src/snapshot/catalogue/catalogue-index.ts';
 import type { Filters, Sort } from '../../../src/snapshot/catalogue/filters.ts';
 import { type OwnPrices, ownPrices } from '../../../src/snapshot/catalogue/own-prices.ts';
-import { cheapestOwn, searchOwn } from '../../../src/snapshot/catalogue/own-search.ts';
+import { searchOwn } from '../../../src/snapshot/catalogue/own-search.ts';
 import { priceBooks } from '../../../src/snapshot/catalogue/price-books.ts';
 import { NO_BOOKS } from '../../http/readers.ts';
 import { priceBookEntry as entry } from '../../support/price-book-entry.ts';
@@ -90,21 +90,6 @@ describe('a search by own prices', () => {
           expect(pages(index, ownOf(index, entries), filters, sort, limit)).toEqual(wanted);
         },
       ),
-      { numRuns: 300 },
-    );
-  });
-
-  it('recommends the cheapest machine of each provider by own prices', () => {
-    fc.assert(
-      fc.property(worlds.world, book, worlds.filters, (world, entries, filters) => {
-        const index = worlds.indexOf(emptyIndex(), world);
-        const all = worlds.naive(priced(world, entries), filters, { by: 'price', descending: false });
-        const wanted = [1, 2].flatMap((id) => all.find(({ provider }) => provider === id) ?? []);
-        const found = cheapestOwn(index, ownOf(index, entries), filters);
-        expect(idsOf(index, found)).toEqual(
-          wanted.sort((a, b) => a.price - b.price || a.id - b.id).map(({ id }) => id),
-        );
-      }),
       { numRuns: 300 },
     );
   });

@@ -1,37 +1,47 @@
-/** Recommendations with storage, traffic and addresses, compared with the bills of all machines. */
+/** Recommendations compared with the bills of all machines. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { billOf, type Needs } from '../../../src/domain/prices/bill.ts';
 import { nodePrice, nodePriceBy } from '../../../src/domain/prices/cost.ts';
 import { bookForTerm } from '../../../src/domain/prices/price-book.ts';
 import type { StoredRegionPrice } from '../../../src/domain/prices/region-price.ts';
+import type { StoredTerms } from '../../../src/domain/prices/term.ts';
 import { recommended } from '../../../src/features/search/recommend.ts';
 import { emptyIndex, updateIndex } from '../../../src/snapshot/catalogue/catalogue-index.ts';
-import type { Filters } from '../../../src/snapshot/catalogue/filters.ts';
+import { ofTerm } from '../../../src/snapshot/catalogue/find-machine.ts';
 import { ownPrices } from '../../../src/snapshot/catalogue/own-prices.ts';
 import { priceBookEntry as entry } from '../../support/price-book-entry.ts';
 import * as worlds from './world.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');
-const TERM = 'on_demand';
+const SOURCE = { price: { amount: '1', per: 'hour', currency: 'USD' } } as const;
 
-/** Machines of some regions have monthly caps, and some machines of such a region have none. */
+/** Machines with and without monthly caps, in one region too. Some have a price at the term `spot`. */
 const world = fc
-  .tuple(worlds.world, fc.array(fc.option(fc.constantFrom('20', '900', '4000', '15000')), { minLength: 7 }))
+  .tuple(
+    worlds.world,
+    fc.array(fc.option(fc.constantFrom('20', '900', '4000', '15000')), { minLength: 7 }),
+    fc.array(fc.option(fc.constantFrom('0.05', '0.2', '0.31')), { minLength: 5 }),
+  )
   .map(
-    ([plain, caps]) =>
+    ([plain, caps, spots]) =>
       new Map(
         [...plain].map(([region, machines]) => [
           region,
-          machines.map((machine) => ({ ...machine, ...capOf(caps[machine.id % caps.length]) })),
+          machines.map((machine) => ({
+            ...machine,
+            terms: termsOf(caps[machine.id % caps.length], spots[machine.id % spots.length]),
+          })),
         ]),
       ),
   );
 
-function capOf(cap: string | null | undefined): Pick<worlds.Machine, 'terms'> {
-  return cap
-    ? { terms: { terms: {}, monthly_cap: { price: cap, source: { amount: cap, currency: 'USD' } } } }
-    : {};
+function termsOf(cap: string | null | undefined, spot: string | null | undefined): StoredTerms | null {
+  if (!cap && !spot) return null;
+  return {
+    terms: spot ? { spot: { price: spot, upfront: null, source: SOURCE } } : {},
+    ...(cap && { monthly_cap: { price: cap, source: { amount: cap, currency: 'USD' } } }),
+  };
 }
 
 const amount = fc.constantFrom('0.00001', '0.002', '0.5');
@@ -53,60 +63,73 @@ const book = fc.subarray([
   entry({ id: 3, family: 'b', discount: '95' }),
   entry({ id: 4, machineId: 107, price: '0.05' }),
   entry({ id: 5, machineId: 400, price: '0.9' }),
+  entry({ id: 6, machineId: 200, discount: '50' }),
 ]);
 
-const needs: fc.Arbitrary<Needs> = fc.record({
-  hours: fc.constantFrom('1', '100', '730', '2000'),
-  storage: fc.constantFrom('0', '50'),
-  traffic: fc.constantFrom('1', '30000'),
-  ipv4: fc.constantFrom('0', '1'),
-});
-const filters: fc.Arbitrary<Filters> = worlds.filters.map(({ maxPrice: _, ...others }) => others);
+const needs: fc.Arbitrary<Needs> = fc.oneof(
+  fc.record({
+    hours: fc.constantFrom('0.01', '1', '100', '730', '1459.99', '2000'),
+    storage: fc.constantFrom('0', '50'),
+    traffic: fc.constantFrom('0', '1', '30000'),
+    ipv4: fc.constantFrom('0', '1'),
+  }),
+  fc.constantFrom('0.01', '100', '730', '2000').map((hours) => {
+    return { hours, storage: '0', traffic: '0', ipv4: '0' };
+  }),
+);
 
-it('has the lowest total of each provider, with caps and own prices', () => {
+const question = fc.record({
+  world,
+  ofRegions: fc.array(prices, { minLength: 5, maxLength: 5 }),
+  entries: fc.oneof(fc.constant([]), book),
+  needed: needs,
+  filters: worlds.filters.map(({ maxPrice: _, ...others }) => others),
+  term: fc.constantFrom('on_demand', 'on_demand', 'spot'),
+});
+
+it('names the machine of each provider with the lowest total, with and without caps and own prices', () => {
   fc.assert(
-    fc.property(
-      world,
-      fc.array(prices, { minLength: 5, maxLength: 5 }),
-      book,
-      needs,
-      filters,
-      (machines, ofRegions, entries, needed, wanted) => {
-        const pricesOf = (region: number) => ofRegions[region - 1] ?? undefined;
-        const index = worlds.atOnce(
-          updateIndex(
-            emptyIndex(),
-            [...machines].map(([region, all]) => worlds.updateOf(region, all, 1, pricesOf(region))),
-          ),
-        );
-        const own = bookForTerm(entries, TERM, NOW);
-        const bills = worlds.naive(machines, wanted, { by: 'price', descending: false }).map((machine) => {
-          const { id, name, region: regionId, provider: providerId } = machine;
-          const list = nodePrice(machine.price, machine.terms?.monthly_cap?.price);
-          const ownPrice = nodePriceBy(list, own.entryOf({ id, name, regionId, providerId }));
-          const { includedTraffic } = machine.facts;
-          const billed = { ...ownPrice, includedTraffic, prices: pricesOf(regionId) ?? null };
-          return { providerId, ...billOf(billed, needed) };
-        });
-        const expected = [1, 2].flatMap((provider) => {
-          const all = bills.filter(({ providerId }) => providerId === provider);
-          const complete = all.filter(({ isComplete }) => isComplete);
-          const totals = (complete.length > 0 ? complete : all).map(({ total }) => Number(total));
-          return totals.length === 0
-            ? []
-            : [{ provider, total: Math.min(...totals), isComplete: complete.length > 0 }];
-        });
-        const question = { term: TERM, needs: needed, own: ownPrices(index, own) } as const;
-        const found = recommended(index, wanted, question).map(({ row, bill }) => ({
-          provider: index.regions[index.rows.regions[row] as number]?.provider.id,
-          total: Number(bill.total),
-          isComplete: bill.isComplete,
-        }));
-        const byProvider = (a: { provider?: number | undefined }, b: { provider?: number | undefined }) =>
-          (a.provider ?? 0) - (b.provider ?? 0);
-        expect(found.toSorted(byProvider)).toEqual(expected);
-      },
-    ),
-    { numRuns: 300 },
+    fc.property(question, ({ world: machines, ofRegions, entries, needed, filters, term }) => {
+      const pricesOf = (region: number) => ofRegions[region - 1] ?? undefined;
+      const index = worlds.atOnce(
+        updateIndex(
+          emptyIndex(),
+          [...machines].map(([region, all]) => worlds.updateOf(region, all, 1, pricesOf(region))),
+        ),
+      );
+      const book = bookForTerm(entries, term, NOW);
+      const bills = worlds.naive(machines, filters, { by: 'price', descending: false }).flatMap((machine) => {
+        const { id, name, region: regionId, provider: providerId, terms, facts } = machine;
+        const spot = terms?.terms.spot?.price;
+        if (term === 'spot' && spot === undefined) return [];
+        const list =
+          term === 'spot' && spot !== undefined
+            ? nodePrice(spot, null)
+            : nodePrice(machine.price, terms?.monthly_cap?.price);
+        const own = nodePriceBy(list, book.entryOf({ id, name, regionId, providerId }));
+        const billed = {
+          ...own,
+          includedTraffic: facts.includedTraffic,
+          prices: pricesOf(regionId) ?? null,
+        };
+        return { id, providerId, price: Number(own.price), ...billOf(billed, needed) };
+      });
+      bills.sort(
+        (a, b) =>
+          Number(b.isComplete) - Number(a.isComplete) ||
+          Number(a.total) - Number(b.total) ||
+          a.price - b.price ||
+          a.id - b.id,
+      );
+      const wanted = bills.filter(
+        ({ providerId }, i) => bills.findIndex((other) => other.providerId === providerId) === i,
+      );
+      const view = term === 'spot' ? ofTerm(index, term) : index;
+      const found = recommended(view, filters, { term, needs: needed, own: ownPrices(view, book) });
+      expect(found.map(({ row, bill }) => [view.rows.ids[row], bill.total, bill.isComplete])).toEqual(
+        wanted.map(({ id, total, isComplete }) => [id, total, isComplete]),
+      );
+    }),
+    { numRuns: 1000 },
   );
 });

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { questionOf } from '../../../src/features/search/question.ts';
-import { cheapestOfEach } from '../../../src/features/search/recommend.ts';
 import {
   type CatalogueIndex,
   emptyIndex,
@@ -77,19 +76,6 @@ describe('a search', () => {
           expect(search(before, filters, sort, limit)).toEqual(first);
         },
       ),
-      { numRuns: 200 },
-    );
-  });
-
-  it('recommends the cheapest of each provider', () => {
-    fc.assert(
-      fc.property(worlds.world, worlds.filters, (world, filters) => {
-        const index = worlds.indexOf(emptyIndex(), world);
-        const fitting = worlds.naive(world, filters, CHEAPEST);
-        const wanted = [1, 2].flatMap((id) => fitting.find(({ provider }) => provider === id) ?? []);
-        wanted.sort((a, b) => a.price - b.price || a.id - b.id);
-        expect(idsOf(index, cheapestOfEach(index, filters))).toEqual(wanted.map(({ id }) => id));
-      }),
       { numRuns: 200 },
     );
   });
