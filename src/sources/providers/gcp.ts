@@ -87,7 +87,7 @@ export const adapter: CatalogueAdapter = {
     'have no price of a machine. The default of traffic is the Premium Tier to the part of the world of its region. Included ' +
     'quantities are those of an account.',
 
-  async *catalogue({ http }) {
+  async *catalogue({ http, now }) {
     const billing = siblingHost(http, {
       below: /^(.*)\/compute\/v1\/projects\/[^/]+\/?$/,
       example: PROJECT,
@@ -103,7 +103,7 @@ export const adapter: CatalogueAdapter = {
     }
     const leftOut = new LeftOut();
     const regionPrices = new RegionPrices(leftOut);
-    const { rates, regionSkus } = yield* readSkus(billing, leftOut);
+    const { rates, regionSkus } = yield* readSkus(billing, now(), leftOut);
     const unpriced = new Map<string, string>();
     for (const [regionCode, types] of regions) {
       // Google names a region only by its code.
@@ -128,6 +128,7 @@ type Unread = RejectedRow | UnreadRegion;
 
 async function* readSkus(
   http: SourceHttp,
+  now: Date,
   leftOut: LeftOut,
 ): AsyncGenerator<RejectedRow, { rates: Rates; regionSkus: RegionSkus }> {
   const rates = new Rates(leftOut);
@@ -144,7 +145,7 @@ async function* readSkus(
         yield rejectedRow(id, reason);
         continue;
       }
-      const found = { ...sku, usage: sku.category.usageType, id, row };
+      const found = { ...sku, usage: sku.category.usageType, id, row, now };
       rates.add(found);
       regionSkus.add(found);
     }

@@ -221,10 +221,111 @@ describe('a price of GCP', () => {
     ]);
   });
 
-  it('is the last of a timeline', async () => {
-    const [old] = sku('E2 Instance Core running in Americas', 90_000_000).pricingInfo;
-    const rows = await rowsOf({}, [{ ...core, pricingInfo: [old, ...core.pricingInfo] }, ram]);
-    expect(rows).toMatchObject([{ offer: { price: { amount: '0.064' } } }]);
+  // Read on 1 March 2026. Core: dollars an hour, by the time from which it is in force.
+  const timeline = (...prices: readonly (readonly [nanos: number, effectiveTime?: string])[]) => ({
+    ...core,
+    pricingInfo: prices.flatMap(([nanos, effectiveTime]) =>
+      sku('E2 Instance Core running in Americas', nanos).pricingInfo.map((price) => ({
+        ...price,
+        ...(effectiveTime !== undefined && { effectiveTime }),
+      })),
+    ),
+  });
+  const [old, newest, future] = ['2025-03-24T10:52:50.681Z', '2026-02-28T23:00:00Z', '2026-03-01T00:00:01Z'];
+
+  it.each([
+    ['alone', [[20_000_000]]],
+    ['alone, since now', [[20_000_000, '2026-03-01T00:00:00Z']]],
+    [
+      'the last',
+      [
+        [90_000_000, old],
+        [20_000_000, newest],
+      ],
+    ],
+    [
+      'the first',
+      [
+        [20_000_000, newest],
+        [90_000_000, old],
+      ],
+    ],
+    [
+      'before a future one',
+      [
+        [90_000_000, old],
+        [20_000_000, newest],
+        [90_000_000, future],
+      ],
+    ],
+    [
+      'later, in another form of its time',
+      [
+        [90_000_000, newest],
+        [20_000_000, '2026-03-01T00:30:00+01:00'],
+      ],
+    ],
+    [
+      'stated twice',
+      [
+        [20_000_000, newest],
+        [20_000_000, newest],
+      ],
+    ],
+  ] as const)('is the newest one in force: %s', async (_, prices) => {
+    expect(await rowsOf({}, [timeline(...prices), ram])).toMatchObject([
+      { offer: { price: { amount: '0.064' } } },
+    ]);
+  });
+
+  it.each([
+    ['is not in force yet', [[20_000_000, future]], 'no price of pricingInfo is in force yet'],
+    [
+      'is contradicted',
+      [
+        [20_000_000, newest],
+        [30_000_000, newest],
+      ],
+      'several prices are in force: ',
+    ],
+    [
+      'has no time beside another',
+      [[20_000_000, newest], [20_000_000]],
+      'pricingInfo[1].effectiveTime must be a time',
+    ],
+    [
+      'has a broken time beside another',
+      [
+        [20_000_000, 'now'],
+        [2, newest],
+      ],
+      'pricingInfo[0].effectiveTime must be',
+    ],
+  ] as const)('that %s rejects its machines', async (_, prices, reason) => {
+    expect(await rowsOf({}, [timeline(...prices), ram])).toMatchObject([
+      { kind: 'rejected', name: 'e2-standard-2', reason: expect.stringContaining(reason) },
+    ]);
+  });
+
+  it('of an old form does not matter once another one is in force', async () => {
+    const stated = timeline([20_000_000, newest]);
+    const pricingInfo = [
+      { effectiveTime: old, pricingExpression: { usageUnit: 'mo' } },
+      ...stated.pricingInfo,
+    ];
+    expect(await rowsOf({}, [{ ...stated, pricingInfo }, ram])).toMatchObject([{ kind: 'offer' }]);
+  });
+
+  it.each([
+    ['a free allowance', [0, 20_000_000], 'offer'],
+    ['two prices', [20_000_000, 10_000_000], 'rejected'],
+  ])('with %s by quantity has the one that is paid, or none', async (_, steps, kind) => {
+    const tieredRates = steps.map((nanos, n) => ({
+      startUsageAmount: n * 744,
+      unitPrice: { currencyCode: 'USD', units: '0', nanos },
+    }));
+    const stepped = { ...core, pricingInfo: [{ pricingExpression: { usageUnit: 'h', tieredRates } }] };
+    expect(await rowsOf({}, [stepped, ram])).toMatchObject([{ kind }]);
   });
 
   it.each([

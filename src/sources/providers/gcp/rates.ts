@@ -3,8 +3,8 @@ import Big from 'big.js';
 import { isPositive } from '../../../domain/prices/price.ts';
 import type { OfferedTerms, Term } from '../../../domain/prices/term.ts';
 import type { LeftOut } from '../../schema/left-out.ts';
-import { type Row, readRow, rowOf, unusable, valueIn } from '../../schema/rows.ts';
-import { agreed, type FoundSku, pricedBy } from './sku.ts';
+import { type Row, rowOf, unusable, valueIn } from '../../schema/rows.ts';
+import { agreed, type FoundSku, paidAmount, pricedBy, stepsInForce } from './sku.ts';
 
 type Component = 'core' | 'ram' | 'machine';
 /** The memory of C4D is billed by decimal gigabytes, that of most families by gibibytes. */
@@ -65,12 +65,13 @@ export class Rates {
     this.#leftOut = leftOut;
   }
 
-  add({ description, usage, serviceRegions, row, id }: FoundSku): void {
+  add(sku: FoundSku): void {
+    const { description, usage, serviceRegions } = sku;
     const contract = USAGES[usage];
     const of = contract === undefined ? undefined : componentOf(description, contract);
     if (contract === undefined || of === undefined) return;
     if (contract === 'on_demand') this.#families.add(of.family);
-    const rate = rowOf(() => priceOf(of.component, row, id));
+    const rate = rowOf(() => paidAmount(stepsInForce(PRICED[of.component], sku)));
     for (const regionCode of serviceRegions) {
       const key = keyOf(contract, of.family, of.component, regionCode);
       this.#rates.set(key, agreed(this.#rates.get(key) ?? rate, rate));
@@ -153,11 +154,6 @@ function partOf(named: string, part = ''): { family: string; component: Componen
   const family = named.toLowerCase();
   const component = part.toLowerCase() === 'ram' ? 'ram' : 'core';
   return { family: OLD_FAMILIES[family] ?? family, component };
-}
-
-function priceOf(component: Component, row: unknown, id: string): string {
-  const tiers = valueIn(readRow(PRICED[component], row), `SKU ${id}: `);
-  return tiers.map(({ amount }) => amount).find(isPositive) ?? '0';
 }
 
 function keyOf(contract: Contract, family: string, component: Component, regionCode: string): string {

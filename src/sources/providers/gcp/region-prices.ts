@@ -1,9 +1,8 @@
 /** Google's prices of disks, traffic and addresses. */
-import { isPositive } from '../../../domain/prices/price.ts';
 import type { OfferedRegionPrice, OfferedTier } from '../../../domain/prices/region-price.ts';
 import { type RegionPrices, tiersOf } from '../../schema/region-prices.ts';
-import { type Row, readRow, rowOf, valueIn } from '../../schema/rows.ts';
-import { agreed, type FoundSku, pricedBy } from './sku.ts';
+import { type Row, rowOf, valueIn } from '../../schema/rows.ts';
+import { agreed, type FoundSku, paidAmount, pricedBy, stepsInForce } from './sku.ts';
 
 interface Priced {
   readonly pattern: RegExp;
@@ -77,14 +76,15 @@ export class RegionSkus {
   /** Region code → item and name → price. */
   readonly #found = new Map<string, Map<string, Found>>();
 
-  add({ description, usage, serviceRegions, row, id }: FoundSku): void {
+  add(sku: FoundSku): void {
+    const { description, usage, serviceRegions } = sku;
     if (usage !== 'OnDemand') return;
     for (const priced of PRICES) {
       const match = priced.pattern.exec(description);
       if (match === null) continue;
       const { item, name = `${PREMIUM}${match[1]}` } = priced;
       const key = `${item} ${name}`;
-      const tiers = rowOf(() => tiersIn(priced, row, id));
+      const tiers = rowOf(() => tiersIn(priced, sku));
       for (const code of serviceRegions) {
         const found = this.#found.get(code) ?? new Map<string, Found>();
         const known = found.get(key)?.tiers;
@@ -113,10 +113,8 @@ export class RegionSkus {
 
 const equal = (one: string, other: string) => one.toLowerCase() === other.toLowerCase();
 
-function tiersIn({ item, tiers: schema }: Priced, row: unknown, id: string): OfferedTier[] {
-  const tiers = valueIn(readRow(schema, row), `SKU ${id}: `);
+function tiersIn({ item, tiers: schema }: Priced, sku: FoundSku): OfferedTier[] {
+  const steps = stepsInForce(schema, sku);
   // The steps of an address count hours of the whole account: those at zero are one free address of an account.
-  const paid = tiers.filter(({ amount }) => isPositive(amount));
-  if (item === 'ipv4') return tiersOf(paid.slice(-1).map(({ amount }) => ({ from: '0', amount })));
-  return tiersOf(tiers);
+  return tiersOf(item === 'ipv4' ? [{ from: '0', amount: paidAmount(steps) }] : steps);
 }

@@ -1,7 +1,9 @@
 import Big from 'big.js';
 import { z } from 'zod';
-import { countOrNone } from '../../schema/fields.ts';
-import type { Row } from '../../schema/rows.ts';
+import { isPositive } from '../../../domain/prices/price.ts';
+import type { OfferedTier } from '../../../domain/prices/region-price.ts';
+import { countOrNone, utcMicroseconds } from '../../schema/fields.ts';
+import { type Row, readRow, unusable, valueIn } from '../../schema/rows.ts';
 
 export interface FoundSku {
   readonly id: string;
@@ -10,6 +12,8 @@ export interface FoundSku {
   readonly usage: string;
   readonly serviceRegions: readonly string[];
   readonly row: unknown;
+  /** When it was read. */
+  readonly now: Date;
 }
 
 const UnitPrice = z
@@ -23,24 +27,64 @@ const UnitPrice = z
 const start = z.number().min(0).max(Number.MAX_SAFE_INTEGER, { error: 'is beyond any quantity' });
 
 /**
- * Returns the schema of the prices of a SKU. The last of `pricingInfo` is the newest.
+ * Returns the schema of one price of a SKU, as steps by quantity.
  * @param others other units that the SKU may state: how many of each make one `usageUnit`
  */
 export function pricedBy(usageUnit: string, others: Readonly<Record<string, string>> = {}) {
   const units = [usageUnit, ...Object.keys(others)];
   const unit = z.literal(units, { error: `must be ${units.join(' or ')}` });
   const rates = z.array(z.object({ startUsageAmount: start.optional(), unitPrice: UnitPrice })).min(1);
-  const pricingExpression = z.object({ usageUnit: unit, tieredRates: rates });
   return z
-    .object({ pricingInfo: z.array(z.object({ pricingExpression })).min(1) })
-    .transform(({ pricingInfo }) => {
-      const { usageUnit: stated = usageUnit, tieredRates = [] } = pricingInfo.at(-1)?.pricingExpression ?? {};
+    .object({ pricingExpression: z.object({ usageUnit: unit, tieredRates: rates }) })
+    .transform(({ pricingExpression: { usageUnit: stated, tieredRates } }): OfferedTier[] => {
       const number = others[stated] ?? 1;
       return tieredRates.map(({ startUsageAmount = 0, unitPrice }) => ({
         from: new Big(startUsageAmount).div(number).toFixed(),
         amount: new Big(unitPrice).times(number).toFixed(),
       }));
     });
+}
+
+const Timeline = z.object({ pricingInfo: z.array(z.unknown()).min(1) });
+const Time = z.object({ effectiveTime: z.string().optional() });
+
+/**
+ * Returns the steps of the newest price in force. Ends the surrounding `rowOf` if that price cannot be read, or if two prices are
+ * from the same time and differ. Source: https://cloud.google.com/billing/docs/reference/rest/v1/services.skus#PricingInfo.
+ */
+export function stepsInForce(schema: ReturnType<typeof pricedBy>, { id, row, now }: FoundSku): OfferedTier[] {
+  const place = `SKU ${id}: `;
+  const { pricingInfo } = valueIn(readRow(Timeline, row), place);
+  const known = pricingInfo.map((price, index) => ({ price, index, since: beginOf(price) }));
+  const unclear = known.find(({ since }) => since === undefined);
+  if (unclear && known.length > 1)
+    unusable(
+      `${place}pricingInfo[${unclear.index}].effectiveTime must be a time, as there are several prices`,
+    );
+  const present = utcMicroseconds(now.toISOString()) ?? '';
+  const begun = known.filter(({ since = '' }) => since <= present);
+  const newest = begun.reduce((latest, { since = '' }) => (since > latest ? since : latest), '');
+  const steps = begun
+    .filter(({ since = '' }) => since === newest)
+    .map(({ price, index }) => valueIn(readRow(schema, price, ['pricingInfo', index]), place));
+  const [found, ...others] = steps;
+  if (found === undefined) return unusable(`${place}no price of pricingInfo is in force yet`);
+  if (others.some((other) => shown(other) !== shown(found)))
+    unusable(`${place}several prices are in force: ${steps.map(shown).join(' and ')}`);
+  return found;
+}
+
+/** Returns the begin of a price as UTC text, which sorts by time; undefined if it cannot be read. */
+function beginOf(price: unknown): string | undefined {
+  return utcMicroseconds(Time.safeParse(price).data?.effectiveTime ?? '');
+}
+
+/** Returns the one price above zero: steps at zero are a free allowance. Zero if none costs anything. */
+export function paidAmount(steps: readonly OfferedTier[]): string {
+  const [amount = '0', ...others] = new Set(steps.map(({ amount }) => amount).filter(isPositive));
+  return others.length === 0
+    ? amount
+    : unusable(`has several prices by quantity: ${[amount, ...others].join(', ')}`);
 }
 
 /** Two SKUs of one price must state the same. */
