@@ -5,8 +5,14 @@ import { BlockList, isIP, type LookupFunction } from 'node:net';
 const FORBIDDEN = new BlockList();
 FORBIDDEN.addSubnet('169.254.0.0', 16, 'ipv4');
 FORBIDDEN.addSubnet('fe80::', 10, 'ipv6');
-// AWS, Azure, Alibaba Cloud and Oracle (its older address).
+// AWS, with the credentials of EKS pods.
 FORBIDDEN.addAddress('fd00:ec2::254', 'ipv6');
+FORBIDDEN.addAddress('fd00:ec2::23', 'ipv6');
+// Google Cloud, Oracle, Scaleway.
+FORBIDDEN.addAddress('fd20:ce::254', 'ipv6');
+FORBIDDEN.addAddress('fd00:c1::a9fe:a9fe', 'ipv6');
+FORBIDDEN.addAddress('fd00:42::42', 'ipv6');
+// Azure, Alibaba Cloud and Oracle (its older address).
 FORBIDDEN.addAddress('168.63.129.16', 'ipv4');
 FORBIDDEN.addAddress('100.100.100.200', 'ipv4');
 FORBIDDEN.addAddress('192.0.0.192', 'ipv4');
@@ -16,20 +22,43 @@ const METADATA_NAMES =
 
 /** Returns whether Fleetbook refuses to connect to a host: a name, or an address with or without brackets and zone. */
 export function isForbidden(host: string): boolean {
-  const bare = host.replace(/^\[|\]$/g, '').replace(/%.*$/, '');
+  const [bare = ''] = host.replace(/^\[|\]$/g, '').split('%', 1);
   const version = isIP(bare);
   if (version === 0) return METADATA_NAMES.test(bare);
   if (version === 4) return FORBIDDEN.check(bare, 'ipv4');
-  return FORBIDDEN.check(bare, 'ipv6') || isForbidden4In6(bare);
+  return FORBIDDEN.check(bare, 'ipv6') || embedded(bare).some((address) => FORBIDDEN.check(address, 'ipv4'));
 }
 
-/** Checks IPv4 within IPv6: mapped (`::ffff:a9fe:a9fe`), compatible and NAT64. */
-function isForbidden4In6(address: string): boolean {
+/** Returns the IPv4 addresses that a network may read from an IPv6 address. */
+function embedded(address: string): string[] {
+  const hex = digits(address);
+  const prefixes: readonly (readonly [RegExp, ...number[]])[] = [
+    // Compatible, mapped (`::ffff:a.b.c.d`), translated (`::ffff:0:a.b.c.d`) and NAT64.
+    [/^(0{24}|0{20}ffff|0{16}ffff0{4}|0064ff9b0{16})/, 24],
+    // NAT64 of a network (RFC 8215): RFC 6052 has a place for each length of the prefix, and leaves out the eighth byte.
+    [/^0064ff9b0001/, 12, 14, 18, 24],
+    // 6to4 and ISATAP.
+    [/^2002/, 4],
+    [/^.{16}0[02]005efe/, 24],
+  ];
+  return prefixes
+    .flatMap(([prefix, ...places]) => (prefix.test(hex) ? places : []))
+    .map((place) => {
+      const isAround = place === 12 || place === 14;
+      const text = isAround ? hex.slice(place, 16) + hex.slice(18, 10 + place) : hex.slice(place, place + 8);
+      return [0, 2, 4, 6].map((at) => Number.parseInt(text.slice(at, at + 2), 16)).join('.');
+    });
+}
+
+/** Returns the 32 hexadecimal digits of an IPv6 address. */
+function digits(address: string): string {
   const { hostname } = new URL(`http://[${address}]`);
-  const found = /^\[(?:::ffff:|::|64:ff9b::)([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/.exec(hostname);
-  if (found === null) return false;
-  const [high = 0, low = 0] = [found[1], found[2]].map((part) => Number.parseInt(part ?? '0', 16));
-  return FORBIDDEN.check([high >> 8, high & 255, low >> 8, low & 255].join('.'), 'ipv4');
+  const [before = [], after = []] = hostname
+    .slice(1, -1)
+    .split('::')
+    .map((part) => part.split(':').filter((group) => group !== ''));
+  const zeros = new Array<string>(8 - before.length - after.length).fill('0');
+  return [...before, ...zeros, ...after].map((group) => group.padStart(4, '0')).join('');
 }
 
 /**

@@ -262,7 +262,7 @@ it('a CSV returns any text unchanged', async () => {
 });
 
 /** Removes the apostrophe, as docs/exports.md describes. */
-const withoutGuard = (text: string) => text.replace(/^'(?='*[=+\-@\t\r])/, '');
+const withoutGuard = (text: string) => text.replace(/(^|;)'(?=['"]*[=+\-@\t\r\n＝＋－＠])/g, '$1');
 
 it.each([
   ["=HYPERLINK('http://evil.example')", "'=HYPERLINK('http://evil.example')"],
@@ -272,6 +272,17 @@ it.each([
   ['\t=1', "'\t=1"],
   ['\r=1', '"\'\r=1"'],
   ['=1,2', '"\'=1,2"'],
+  ['\n=1', '"\'\n=1"'],
+  ['＝1+1', "'＝1+1"],
+  ['＋1', "'＋1"],
+  ['－1', "'－1"],
+  ['＠SUM(A1)', "'＠SUM(A1)"],
+  ['a;=1', "a;'=1"],
+  ['a;b;＝1;-1', "a;b;'＝1;'-1"],
+  ['a;"=1"', '"a;\'""=1"""'],
+  ['"=1"', '"\'""=1"""'],
+  ["a;'=1", "a;''=1"],
+  ['a; b', 'a; b'],
   ["'=1", "''=1"],
   ["'s", "'s"],
   ['a=1', 'a=1'],

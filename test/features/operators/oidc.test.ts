@@ -153,6 +153,13 @@ describe('OpenID Connect refuses a sign-in', () => {
     ]);
   });
 
+  it.each(['', ' ', 'x'.repeat(256), 'zoë', 'a\nb'])('by the subject %j', async (sub) => {
+    provider.person = { ...ADA, sub };
+    expect(await left(await signIn())).toEqual(
+      refused('the ID token has no subject of 1 to 255 ASCII characters'),
+    );
+  });
+
   it('by a token with another signature', async () => {
     provider.forges = true;
     expect(await left(await signIn())).toEqual(refused('\\w+'));

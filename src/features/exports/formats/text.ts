@@ -3,7 +3,7 @@ import type { Column, Row, TableWriter } from '../tables.ts';
 
 /**
  * CSV by RFC 4180: a header, lines that end in CRLF, UTF-8 without a byte order mark. A null is an empty field, an empty
- * text is `""`. A text that a spreadsheet would read as a formula gets an apostrophe in front. Numbers do not change.
+ * text is `""`. What a spreadsheet would read as a formula gets an apostrophe in front. Numbers do not change.
  */
 export function csvWriter(path: string, columns: readonly Column[]): TableWriter {
   return lineWriter(path, csvLine(columns.map(({ name }) => name)), csvLine);
@@ -23,13 +23,16 @@ export function csvLine(row: Row): string {
   return `${row.map(csvField).join(',')}\r\n`;
 }
 
-/** Matches behind apostrophes too, so that a client that removes one apostrophe gets every text back. */
-const FORMULA = /^'*[=+\-@\t\r]/;
+/**
+ * Spreadsheets of East Asia read the wide signs too. Where the comma separates decimals, a spreadsheet begins a new cell after
+ * each semicolon, also within quotes. Matches behind apostrophes, so that a client that removes one gets every text back.
+ */
+const FORMULA = /(^|;)(?=['"]*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20])/g;
 
 function csvField(value: Row[number]): string {
   if (value === null) return '';
   if (typeof value === 'number') return String(value);
-  const text = FORMULA.test(value) ? `'${value}` : value;
+  const text = value.replace(FORMULA, "$1'");
   return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

@@ -28,6 +28,9 @@ export class Refused extends Error {
   }
 }
 
+/** OpenID Connect Core 1.0, section 2. Spaces alone identify no person. */
+const SUBJECT = /^(?! *$)[\x20-\x7e]{1,255}$/;
+
 const TIMEOUT_S = 10;
 const METADATA_MS = 3_600_000;
 
@@ -74,6 +77,8 @@ export function openOidc(settings: OidcSettings, callback: string, now: () => nu
       const claims = tokens.claims();
       if (claims === undefined) throw refusedBy('there is no ID token');
       const { sub: subject } = claims;
+      // All people without a subject would share one account.
+      if (!SUBJECT.test(subject)) throw refusedBy('the ID token has no subject of 1 to 255 ASCII characters');
       const address = verifiedAddress(claims);
       if (config.serverMetadata().userinfo_endpoint === undefined) return { subject, address, claims };
       const more = await understood(client.fetchUserInfo(config, tokens.access_token, subject));
