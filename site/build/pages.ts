@@ -137,7 +137,7 @@ function descriptionOf(text: string): string {
 
 /** Returns text without the marks of Markdown. */
 function plain(text: string): string {
-  return text.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll(/[`*]/g, '');
+  return text.replaceAll(/\[([^[\]]*)\]\([^()]*\)/g, '$1').replaceAll(/[`*]/g, '');
 }
 
 /** Applies a change to everything but fenced code. */
@@ -154,7 +154,7 @@ function linked(path: string, route: string, prose: string, links: Links): strin
     .replaceAll(/!\[([^\]]*)\]\(([^)\s]+)\)/g, (_, alt: string, target: string) => {
       return `<img src="${resolve(target)}" alt="${alt.replaceAll('"', '&quot;')}">`;
     })
-    .replaceAll(/(?<!!)\[((?:[^[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)/g, (_, label: string, target: string) => {
+    .replaceAll(/(?<!!)\[((?:[^[\]]|\[[^[\]]*\])*)\]\(([^)\s]+)\)/g, (_, label: string, target: string) => {
       const address = resolve(target);
       return address === undefined ? label : `[${label}](${address})`;
     })

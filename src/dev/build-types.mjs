@@ -9,7 +9,7 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const RELATIVE_MODULE = /\b(?:from|import)\s*\(?\s*['"](\.[^'"]+)['"]/g;
+const RELATIVE_MODULE = /\b(?:from|import)\s*(?:\(\s*)?['"](\.[^'"]+)['"]/g;
 
 /** Returns the declaration and all that it refers to. */
 function reachable(entry) {

@@ -112,7 +112,7 @@ const isRedisAway = ({ message }: Error): boolean =>
 
 /** Removes links to other sites. They are for fonts, and the system's fonts do. */
 function withoutForeignLinks(html: string): string {
-  return html.replaceAll(/^[^\S\n]*<link\b[^>]*\bhref="(?:https?:)?\/\/[^>]*>\n?/gm, '');
+  return html.replaceAll(/^[ \t]*<link\b[^<>]*\bhref="(?:https?:)?\/\/[^<>]*>\n?/gm, '');
 }
 
 const CONSOLE_LINK =

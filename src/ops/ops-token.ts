@@ -9,7 +9,7 @@ export function opsTokenCheck(opsToken: string | undefined): (token: string) => 
 
 /** Returns the token of an Authorization header: of Bearer, or the password of Basic. Empty for other schemes. */
 export function tokenOf(authorization: string): string {
-  const [, scheme = '', value = ''] = /^(\S+) +(.*)$/.exec(authorization) ?? [];
+  const [, scheme = '', value = ''] = /^(\S+) +([^ ].*)?$/.exec(authorization) ?? [];
   if (scheme.toLowerCase() === 'bearer') return value;
   if (scheme.toLowerCase() !== 'basic') return '';
   const text = Buffer.from(value, 'base64').toString();

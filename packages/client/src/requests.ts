@@ -243,5 +243,5 @@ function parameterValue(value: unknown): string {
   if (Array.isArray(value)) return value.join(',');
   const text = String(value);
   // The API accepts decimals without an exponent: 0.0000001, not 1e-7.
-  return typeof value === 'number' && text.includes('e-') ? value.toFixed(18).replace(/0+$/, '') : text;
+  return typeof value === 'number' && text.includes('e-') ? value.toFixed(18).replace(/(?<!0)0+$/, '') : text;
 }

@@ -3,6 +3,7 @@ import type { Environment } from '../../config/config.ts';
 import type { Sql } from '../../db/connection/client.ts';
 import { storedCurrency } from '../../db/prices/currency.ts';
 import { machinesNamed, type PriceHistory, priceHistory } from '../../db/prices/prices.ts';
+import { readPlace } from '../../domain/text/names.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 import { openDatabase } from '../terminal/open-database.ts';
 import { add, type Env, type Json, readId } from '../terminal/options.ts';
@@ -15,13 +16,13 @@ export function define(program: Command, env: Env): void {
 }
 
 export async function pricesCommand(env: Environment, text: string, options: Json): Promise<void> {
-  const place = /^(.+?)\s*@\s*([^@]+)$/.exec(text.trim());
+  const place = readPlace(text);
   const given = place
     ? undefined
     : readId(text, 'machine: give name@region, or an id', '`fleetbook machines` shows');
   await using database = openDatabase(env);
   const { sql, settings } = database;
-  const id = given ?? (await machineId(sql, place?.[1] ?? '', place?.[2] ?? ''));
+  const id = given ?? (await machineId(sql, place?.name ?? '', place?.region ?? ''));
   const history = await priceHistory(sql, id);
   if (!history) throw new CommandFailure(`there is no machine ${id}`);
   const currency = (await storedCurrency(sql)) ?? settings.CATALOGUE_CURRENCY;

@@ -14,7 +14,7 @@ interface Problem {
 }
 
 export function hostOf(url: string): string {
-  const [, hosts = ''] = /^[a-z+]+:\/\/(?:[^/?#]*@)?([^/?#]*)/i.exec(url) ?? [];
+  const [, hosts = ''] = /^[a-z+]+:\/\/(?:[^/?#]*@)?([^@/?#]*)/i.exec(url) ?? [];
   const port = portOf(url);
   return hosts
     .split(',')

@@ -27,9 +27,13 @@ export interface SourcePrice {
 /** Units of the published currency for one unit of the other, as decimal strings: `{EUR: "1.08"}`. */
 export type ExchangeRates = Readonly<Record<string, string>>;
 
+/** The largest exponent gives a thousand digits. */
+const LONGEST_DECIMAL = 1100;
+const DECIMAL = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?$/;
+
 /** Returns the shortest plain decimal (`"0.0052000000"` → `"0.0052"`, `1e-7` → `"0.0000001"`); undefined for anything else. */
 export function decimal(value: string | number): string | undefined {
-  if (typeof value === 'string' && !/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$/.test(value))
+  if (typeof value === 'string' && !(value.length <= LONGEST_DECIMAL && DECIMAL.test(value)))
     return undefined;
   if (typeof value === 'number' && !Number.isFinite(value)) return undefined;
   // Big rejects a leading plus.
@@ -124,12 +128,14 @@ function converted(
   const isNegative = product < 0n;
   const atoms = rounded([isNegative ? -product : product, places + ratePlaces], SCALE, parts);
   const digits = atoms.toString().padStart(SCALE + 1, '0');
-  const plain = `${digits.slice(0, -SCALE)}.${digits.slice(-SCALE)}`.replace(/\.?0+$/, '');
+  const plain = `${digits.slice(0, -SCALE)}.${digits.slice(-SCALE)}`
+    .replace(/(?<!0)0+$/, '')
+    .replace(/\.$/, '');
   return isNegative && atoms > 0n ? `-${plain}` : plain;
 }
 
 export function unscaled(text: string): Unscaled {
-  const plain = /^-?\d+\.?\d*$/.test(text) ? text : new Exact(text).toFixed();
+  const plain = /^-?\d+(\.\d*)?$/.test(text) ? text : new Exact(text).toFixed();
   const point = plain.indexOf('.');
   return point < 0 ? [BigInt(plain), 0] : [BigInt(plain.replace('.', '')), plain.length - 1 - point];
 }

@@ -1,5 +1,6 @@
 /** Finds providers, regions and machines by the names that people use. */
 import type { Sql } from '../../db/connection/client.ts';
+import { readPlace } from '../../domain/text/names.ts';
 import type { GivenEntry } from './api.ts';
 import { BadEntry } from './bad-entry.ts';
 
@@ -21,16 +22,12 @@ interface Placed extends Named {
   readonly provider: string;
 }
 
-const MACHINE = /^(.+?)\s*@\s*([^@]+)$/;
 const SHOWN = 20;
 
 /** Reads the names that these entries use. */
 export async function readNames(sql: Sql, given: readonly GivenEntry[]): Promise<Names> {
   const machines = given.flatMap(({ machine }) => machine ?? []);
-  const places = machines.flatMap((text) => {
-    const [, name, region] = MACHINE.exec(text.trim()) ?? [];
-    return name === undefined || region === undefined ? [] : [{ name, region }];
-  });
+  const places = machines.flatMap((text) => readPlace(text) ?? []);
   const ids = machines.flatMap((text) => (/^[1-9]\d{0,8}$/.test(text) ? [Number(text)] : []));
   const [providers, regions, found] = await Promise.all([
     sql<Named[]>`select id, name from providers where listed order by name`,
@@ -73,9 +70,9 @@ export async function readNames(sql: Sql, given: readonly GivenEntry[]): Promise
       );
     },
     machine(text, providerId) {
-      const [, name, code] = MACHINE.exec(text.trim()) ?? [];
-      const named = found.filter((each) =>
-        name === undefined ? String(each.id) === text : each.name === name && each.region === code,
+      const place = readPlace(text);
+      const named = found.filter(({ id, name, region }) =>
+        place === undefined ? String(id) === text : name === place.name && region === place.region,
       );
       const machine = onlyOne('machine', text, named, providerId);
       if (machine) return machine.id;

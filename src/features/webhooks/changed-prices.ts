@@ -59,7 +59,7 @@ function usedMachines(db: Database, organizationId: number) {
 const textOf = ({ amount, per, currency }: StatedPrice): string => `${amount} ${currency}/${per}`;
 
 function priceIn(text: string): StatedPrice {
-  const [, amount = '', currency = '', per = ''] = /^(\S+) (\S+)\/(\S+)$/.exec(text) ?? [];
+  const [, amount = '', currency = '', per = ''] = /^(\S+) ([^\s/]+)\/(\S+)$/.exec(text) ?? [];
   return { amount, per, currency };
 }
 

@@ -99,7 +99,7 @@ const parsed = cached((header): MaxAge => {
 });
 
 /** A member of the list. Commas within a quoted text separate nothing. */
-const DIRECTIVE = /(?:[^,"]|"(?:[^"\\]|\\.)*"?)+/g;
+const DIRECTIVE = /(?:[^,"]|"(?:[^"\\]|\\.)*(?:"|\\?$))+/g;
 /** Both forms of an argument (RFC 9111, 5.2). */
 const SECONDS = /^(?:"(\d+)"|(\d+))$/;
 /** RFC 9111, 1.2.2: larger values count as this one. */

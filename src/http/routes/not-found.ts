@@ -46,7 +46,7 @@ function pathPattern(path: string): RegExp {
 
 /** Returns the path of a request target, decoded except for slashes, like in the router. */
 function pathOf(url: string): string {
-  const path = url.replace(/^https?:\/\/[^/]*/i, '').replace(/[?#].*$/s, '');
+  const [path = ''] = url.replace(/^https?:\/\/[^/]*/i, '').split(/[?#]/, 1);
   try {
     return decodeURI(path);
   } catch {

@@ -28,7 +28,7 @@ export function readAuthorization(
     throw misconfigured("the source's token must have the form user:password");
   }
   if (kind === 'exo2-hmac-sha256') {
-    if (/^[\x21-\x7e]+:[\x21-\x7e]+$/.test(token))
+    if (/^[\x21-\x39\x3b-\x7e]+:[\x21-\x7e]+$/.test(token))
       return exo2Signature(token, url, Math.floor(Date.now() / 1000) + SIGNATURE_SECONDS);
     throw misconfigured("the source's token must have the form key:secret");
   }

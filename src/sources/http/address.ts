@@ -22,7 +22,7 @@ export function requestUrl(base: URL, path: string, query: JsonRequest['query'] 
       throw badAnswer(`${withoutQuery(base)} links to another origin, ${url.origin}, which is not followed`);
     }
   } else if (path !== '') {
-    url.pathname = `${base.pathname.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`;
+    url.pathname = `${base.pathname.replace(/(?<!\/)\/+$/, '')}/${path.replace(/^\/+/, '')}`;
   }
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value));
   return url;

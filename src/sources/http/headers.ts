@@ -2,14 +2,34 @@ import { createHash } from 'node:crypto';
 import { utcMicroseconds } from '../schema/fields.ts';
 import { badAnswer, passingFailure, type Unmodified, type Validator } from '../source.ts';
 
-/** Returns the target of `rel="next"` in a `Link` header (RFC 8288): absolute, or relative to the answer's address. */
+const LONGEST_LINK = 8192;
+const TARGET = /\s*<([^<>]*)>/y;
+const PARAMETER = /\s*;\s*([\w!#$&+.^`|~*-]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",;]*)))?/y;
+const END = /\s*(?:,|$)/y;
+
+/**
+ * Returns the target of `rel="next"` in a `Link` header (RFC 8288): absolute, or relative to the answer's address.
+ * @throws SourceError `invalid` for a header that is too long: without its link a list would end unnoticed
+ */
 export function nextLink(header: string | null): string | undefined {
-  const link =
-    /\s*<([^>]*)>((?:\s*;\s*[\w!#$&+.^`|~*-]+\s*(?:=\s*(?:"(?:[^"\\]|\\.)*"|[^\s",;]*))?)*)\s*(?:,|$)/gy;
-  for (const [, target, parameters = ''] of (header ?? '').matchAll(link)) {
-    const rel = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s",;]+))/i.exec(parameters);
-    const relations = (rel?.[1] ?? rel?.[2] ?? '').toLowerCase().split(/\s+/);
-    if (target !== undefined && relations.includes('next')) return target;
+  const text = header ?? '';
+  if (text.length > LONGEST_LINK)
+    throw badAnswer(`the header Link has more than ${LONGEST_LINK} characters, the most that are read`);
+  let at = 0;
+  const read = (pattern: RegExp) => {
+    pattern.lastIndex = at;
+    const found = pattern.exec(text);
+    at = found === null ? at : pattern.lastIndex;
+    return found;
+  };
+  for (let link = read(TARGET); link !== null; link = read(TARGET)) {
+    let relation: string | undefined;
+    for (let found = read(PARAMETER); found !== null; found = read(PARAMETER)) {
+      // Only the first one counts.
+      if (found[1]?.toLowerCase() === 'rel') relation ??= found[2] ?? found[3] ?? '';
+    }
+    if ((relation ?? '').toLowerCase().split(/\s+/).includes('next')) return link[1];
+    if (read(END) === null) return undefined;
   }
   return undefined;
 }

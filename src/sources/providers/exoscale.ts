@@ -51,7 +51,7 @@ export const adapter: CatalogueAdapter = {
 
   async *catalogue({ http }) {
     const prices = siblingHost(http, {
-      below: /^(.*?)\/*$/,
+      below: /^(|.*[^/])\/*$/,
       example: adapter.baseUrl,
       first: /\.exoscale\.com$/,
       second: 'https://portal.exoscale.com',

@@ -47,7 +47,7 @@ type MachineType = z.infer<typeof MachineType>;
 /** The token is empty on the last page. */
 const SkuPage = z.object({ skus: z.array(z.unknown()), nextPageToken: z.string() });
 const Sku = z.object({
-  description: z.string(),
+  description: z.string().max(1000),
   category: z.object({ usageType: z.string() }),
   serviceRegions: z.array(label),
 });

@@ -13,7 +13,7 @@ import { badAnswer } from '../source.ts';
 const FLAVORS = '/v2.1/flavors/detail';
 /** The first version with extra specs, which name accelerators. */
 const MICROVERSION = { 'openstack-api-version': 'compute 2.61' };
-const DEVICE = /^(resources\d*:(VGPU|PGPU|CUSTOM_.*GPU.*)|pci_passthrough:alias|accel:device_profile)$/i;
+const DEVICE = /^(resources\d*:(VGPU$|PGPU$|CUSTOM_.*GPU)|(pci_passthrough:alias|accel:device_profile)$)/i;
 
 /** Prefix of a trait that the host must have, e.g. `trait:HW_ARCH_AARCH64`. */
 const ARCHITECTURE = 'trait:HW_ARCH_';

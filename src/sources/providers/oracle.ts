@@ -85,7 +85,7 @@ export const adapter: CatalogueAdapter = {
       const { value: kind, reason } = readRow(Kind, row);
       const listed = labelIn(row, 'name');
       // `BM.GPU.GB200.4 (NVL72)` is BM.GPU.GB200.4 in the Compute API.
-      const name = listed?.replace(/\s*\([^)]*\)$/, '') ?? '';
+      const name = listed?.replace(/\([^()]*\)$/, '').trimEnd() ?? '';
       if (kind === undefined)
         yield rejectedRow(listed ?? `shape ${index + 1}`, reason, { name: name || undefined });
       else if (['vm', 'bm'].includes(kind.shapeType.value))

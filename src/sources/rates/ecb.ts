@@ -30,16 +30,19 @@ export const adapter = {
 
 export function readRates(xml: string): ReferenceRates {
   if (isCut(xml)) throw passingFailure('the file of rates ends too early');
-  const asOf = /<Cube\s+time=["'](\d{4}-\d{2}-\d{2})["']/.exec(xml)?.[1];
+  const elements = [...xml.matchAll(/<Cube\s([^<>]{1,200})>/g)].map(([, attributes = '']) => attributes);
+  const asOf = elements.map((each) => /\btime=["'](\d{4}-\d{2}-\d{2})["']/.exec(each)?.[1]).find(Boolean);
   if (asOf === undefined || Number.isNaN(Date.parse(asOf))) {
     throw badAnswer('the answer is no file of reference rates: it names no day');
   }
   const perEuro: Record<string, string> = {};
-  for (const [, attributes = ''] of xml.matchAll(/<Cube\s+(currency=[^>]*?)\/?>/g)) {
-    const attribute = (name: string) => new RegExp(`\\b${name}=["']([^"']*)["']`).exec(attributes)?.[1];
-    const read = Rate.safeParse({ currency: attribute('currency'), rate: attribute('rate') });
+  for (const attributes of elements.filter((each) => /^\s*currency=/.test(each))) {
+    const currency = /\bcurrency=["']([^"']*)["']/.exec(attributes)?.[1];
+    const rate = /\brate=["']([^"']*)["']/.exec(attributes)?.[1];
+    const read = Rate.safeParse({ currency, rate });
     if (!read.success || Number(read.data.rate) <= 0) {
-      throw badAnswer(`the file of rates holds <Cube ${attributes.trim().slice(0, 60)}/>, which is no rate`);
+      const shown = attributes.replace(/\/$/, '').trim().slice(0, 60);
+      throw badAnswer(`the file of rates holds <Cube ${shown}/>, which is no rate`);
     }
     if (perEuro[read.data.currency] !== undefined) {
       throw badAnswer(`the file of rates names ${read.data.currency} twice`);

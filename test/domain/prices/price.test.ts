@@ -93,6 +93,11 @@ describe('decimal', () => {
     expect(decimal(text)).toBeUndefined();
   });
 
+  it('rejects a text of 60,000 digits, which a pattern or an exact number would take long to read', () => {
+    for (const text of ['1'.repeat(60_000), `${'1'.repeat(60_000)}x`, `1.${'0'.repeat(60_000)}`])
+      expect(decimal(text)).toBeUndefined();
+  });
+
   it.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])(
     'rejects the number %d',
     (value) => {

@@ -10,6 +10,24 @@ it.each([
   expect(nextLink(header)).toBe(next);
 });
 
+it('reads headers that a pattern could only read by backtracking', () => {
+  const padded = `<a>;${' a '.repeat(30)}`.slice(0, 95);
+  expect(nextLink(`${padded}!`)).toBeUndefined();
+  expect(nextLink(`<a>${';a'.repeat(4000)}!`)).toBeUndefined();
+  expect(nextLink(`<a>${' '.repeat(8000)}!`)).toBeUndefined();
+  expect(nextLink('<'.repeat(8000))).toBeUndefined();
+  expect(nextLink(`<a>; title="${'\\'.repeat(8000)}`)).toBeUndefined();
+});
+
+it('refuses a longer header: without its link the list would end unnoticed', () => {
+  expect(() => nextLink(`<${'a'.repeat(8192)}>; rel="next"`)).toThrow(
+    expect.objectContaining({
+      kind: 'invalid',
+      message: expect.stringContaining('more than 8192 characters'),
+    }),
+  );
+});
+
 it.each([
   null,
   '',

@@ -39,6 +39,12 @@ it.each([
     undefined,
   ],
   ['with a passed-through device', { extra_specs: { 'pci_passthrough:alias': 'a40:1' } }, 'accelerated'],
+  ['with its own kind of GPU', { extra_specs: { 'resources1:CUSTOM_GPU_A': '1' } }, 'accelerated'],
+  [
+    'with a kind of GPU that never ends',
+    { extra_specs: { [`resources1:CUSTOM_${'GPU'.repeat(60_000)}\n`]: '1' } },
+    'accelerated',
+  ],
   ['with a virtual GPU', { extra_specs: { 'resources:VGPU': '1' } }, 'accelerated'],
   ['with a GPU in a separate group', { extra_specs: { 'resources1:PGPU': '1' } }, 'accelerated'],
   ['with a device profile', { extra_specs: { 'accel:device_profile': 'fpga' } }, 'accelerated'],

@@ -45,6 +45,20 @@ describe('the file of the European Central Bank', () => {
       'invalid',
       /USD twice/,
     ],
+    [
+      'elements that never end',
+      `<Cube currency='USD' ${'<Cube currency= '.repeat(16_000)}`,
+      'retry',
+      /too early/,
+    ],
+    ['such elements in a whole file', file('<Cube currency='.repeat(16_000)), 'invalid', /no rate/],
+    ['an element of spaces', file(`<Cube${' '.repeat(250_000)}`), 'invalid', /no rate/],
+    [
+      'a rate of 60,000 digits',
+      file(`<Cube currency='USD' rate='${'1'.repeat(60_000)}'/>`),
+      'invalid',
+      /no rate/,
+    ],
     ['no rates', file(''), 'invalid', /holds no rate/],
   ])('is rejected if it is %s', (_name, xml, kind, message) => {
     expect(() => readRates(xml)).toThrow(

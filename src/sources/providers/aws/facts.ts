@@ -19,7 +19,7 @@ const FASTEST = 1e9;
 export function awsFacts(name: string, attributes: StatedAttributes) {
   return {
     architecture: architectureOf(attributes),
-    generation: /^[a-z]+(\d+)[a-z0-9-]*\./.exec(name)?.[1],
+    generation: /^[a-z]+(\d+)(?:[a-z-][a-z0-9-]*)?\./.exec(name)?.[1],
     localDisk: diskOf(attributes.storage),
     network: rateOf(attributes.networkPerformance),
   };
