@@ -33,6 +33,7 @@ export function machinesOf(region: number, perRegion: number, factor = 1): Machi
         localDisk: type % 3 === 0 ? 80 : 0,
         network: null,
         includedTraffic: null,
+        includedIpv4: null,
       },
     };
   }).sort((a, b) => a.price - b.price || a.id - b.id);

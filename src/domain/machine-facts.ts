@@ -15,6 +15,8 @@ export interface MachineFacts {
   readonly network: number | null;
   /** GB (10^9 bytes) of outgoing traffic that the price of a month includes; 0 for none. */
   readonly includedTraffic: number | null;
+  /** Public IPv4 addresses that the price includes; 0 for none. */
+  readonly includedIpv4: number | null;
 }
 
 interface Fact {
@@ -79,6 +81,14 @@ export const MACHINE_FACTS = {
     inWords: '% GB traffic a month included',
     describe: 'GB of outgoing traffic a month that the price includes; 0 for none, null: unknown',
     example: 20_000,
+  },
+  includedIpv4: {
+    column: 'included_ipv4',
+    type: 'number',
+    name: 'included IPv4 addresses',
+    inWords: '% IPv4 included',
+    describe: 'Public IPv4 addresses that the price includes; 0 for none, null: unknown',
+    example: 1,
   },
 } as const satisfies Readonly<Record<keyof MachineFacts, Fact>>;
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { CPU_KINDS } from '../domain/machine-facts.ts';
 import { architectureNamed } from './schema/facts.ts';
-import { amount, count, currencyCode, label, oneOf, quantity } from './schema/fields.ts';
+import { amount, count, countOrNone, currencyCode, label, oneOf, quantity } from './schema/fields.ts';
 import { descriptionOf } from './schema/options.ts';
 
 /** The reasons for exclusion that a list may state. The others follow from the machine itself. */
@@ -44,6 +44,7 @@ export const PriceColumns = z.object({
   included_traffic: numeric(sizeOrNone)
     .nullish()
     .describe('GB (10^9 bytes) of outgoing traffic a month in the price; 0 for none'),
+  included_ipv4: numeric(countOrNone).nullish().describe('public IPv4 addresses in the price; 0 for none'),
 });
 
 export function requiredColumns(schema: z.ZodObject): string[] {

@@ -53,6 +53,7 @@ it('searches page by page the machines of the region’s list', async () => {
     local_disk: null,
     network: null,
     included_traffic: null,
+    included_ipv4: null,
   };
   expect(found).toEqual(listed.map((machine) => ({ ...machine, ...facts })));
   const { data: names } = await given.client.search({ region: [sample.region], fields: ['name'], limit: 2 });

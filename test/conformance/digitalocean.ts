@@ -8,6 +8,7 @@ const query = (page: number) => ({ page: String(page), per_page: '200' });
 
 /** 1,000 GiB, as GB. */
 const includedTraffic = 1073.742;
+const includedIpv4 = 1;
 
 export const catalogueCase: CatalogueCase = {
   now: new Date('2026-03-01T00:00:00Z'),
@@ -78,12 +79,12 @@ export const catalogueCase: CatalogueCase = {
     offer('s-1vcpu-512mb-free', 'sfo1', 1, 0.5, '0', unavailable),
   ],
   facts: {
-    's-1vcpu-1gb': { cpuKind: 'shared', localDisk: 26.844, includedTraffic },
-    's-2vcpu-2gb': { cpuKind: 'shared', localDisk: 26.844, includedTraffic },
-    'c-2': { cpuKind: 'dedicated', localDisk: 26.844, includedTraffic },
-    'gpu-h100x1-80gb': { localDisk: 26.844, includedTraffic },
-    'm-2vcpu-16gb': { cpuKind: 'dedicated', localDisk: 26.844, includedTraffic },
-    's-1vcpu-512mb-free': { cpuKind: 'shared', localDisk: 26.844, includedTraffic },
+    's-1vcpu-1gb': { cpuKind: 'shared', localDisk: 26.844, includedTraffic, includedIpv4 },
+    's-2vcpu-2gb': { cpuKind: 'shared', localDisk: 26.844, includedTraffic, includedIpv4 },
+    'c-2': { cpuKind: 'dedicated', localDisk: 26.844, includedTraffic, includedIpv4 },
+    'gpu-h100x1-80gb': { localDisk: 26.844, includedTraffic, includedIpv4 },
+    'm-2vcpu-16gb': { cpuKind: 'dedicated', localDisk: 26.844, includedTraffic, includedIpv4 },
+    's-1vcpu-512mb-free': { cpuKind: 'shared', localDisk: 26.844, includedTraffic, includedIpv4 },
   },
   terms: {
     's-1vcpu-1gb': { monthlyCap: '5' },

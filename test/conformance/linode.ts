@@ -13,6 +13,7 @@ const storage = (amount: string, per: 'hour' | 'month') =>
   regionPrice('block_storage', 'volume', 'GiB', amount, { per, currency: 'USD' });
 
 const includedTraffic = 1000;
+const includedIpv4 = 1;
 
 const nanode = { name: 'g6-nanode-1', cpu: 1, ram: 1, ramUnit: 'Binary', storage: 26.844 } as const;
 const monthly = (amount: string) => ({ amount, per: 'month', currency: 'USD' }) as const;
@@ -180,13 +181,13 @@ export const catalogueCase: CatalogueCase = {
     offer('g1-accelerated-netint-vpu-t1u1-s', 'us-east', 8, 16, '0.42', accelerated),
   ],
   facts: {
-    'g6-nanode-1': { cpuKind: 'shared', localDisk: 26.844, network: 1000, includedTraffic },
-    'g6-standard-2': { cpuKind: 'shared', localDisk: 26.844, network: 1000, includedTraffic },
-    'g5-standard-2': { cpuKind: 'shared', localDisk: 26.844, network: 1000, includedTraffic },
-    'g7-highmem-1': { cpuKind: 'dedicated', localDisk: 26.844, network: 1000, includedTraffic },
-    'g7-premium-2': { cpuKind: 'dedicated', localDisk: 26.844, network: 1000, includedTraffic },
-    'g1-gpu-rtx6000-1': { localDisk: 26.844, network: 1000, includedTraffic },
-    'g1-accelerated-netint-vpu-t1u1-s': { localDisk: 26.844, network: 1000, includedTraffic },
+    'g6-nanode-1': { cpuKind: 'shared', localDisk: 26.844, network: 1000, includedTraffic, includedIpv4 },
+    'g6-standard-2': { cpuKind: 'shared', localDisk: 26.844, network: 1000, includedTraffic, includedIpv4 },
+    'g5-standard-2': { cpuKind: 'shared', localDisk: 26.844, network: 1000, includedTraffic, includedIpv4 },
+    'g7-highmem-1': { cpuKind: 'dedicated', localDisk: 26.844, network: 1000, includedTraffic, includedIpv4 },
+    'g7-premium-2': { cpuKind: 'dedicated', localDisk: 26.844, network: 1000, includedTraffic, includedIpv4 },
+    'g1-gpu-rtx6000-1': { localDisk: 26.844, network: 1000, includedTraffic, includedIpv4 },
+    'g1-accelerated-netint-vpu-t1u1-s': { localDisk: 26.844, network: 1000, includedTraffic, includedIpv4 },
   },
   terms: {
     'g6-nanode-1': { monthlyCap: '5' },

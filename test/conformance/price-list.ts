@@ -56,6 +56,7 @@ export const catalogueCase: CatalogueCase = {
       localDisk: 40.5,
       network: 1000,
       includedTraffic: 20_000,
+      includedIpv4: 1,
     },
   },
   rejected: [

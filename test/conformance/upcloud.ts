@@ -117,6 +117,11 @@ export const catalogueCase: CatalogueCase = {
     offer('PREMIUM-SPOT-2xCPU-4GB', 'fi-hel1', 2, 4, '0.015', 'unavailable'),
     offer('DEV-1xCPU-1GB-10GB', 'de-fra1', 1, 1, '0', 'zero_price'),
   ],
+  facts: {
+    '1xCPU-1GB': { includedIpv4: 1 },
+    '2xCPU-4GB': { includedIpv4: 1 },
+    'HIMEM-2xCPU-8GB': { includedIpv4: 1 },
+  },
   // The price of 672 hours.
   terms: {
     '1xCPU-1GB@de-fra1': { monthlyCap: '6.999552' },

@@ -7,6 +7,7 @@ const accelerated = { excluded: 'accelerated' } as const;
 const meta = { total: 0, links: { next: '', prev: '' } };
 
 const includedTraffic = 1024;
+const includedIpv4 = 1;
 
 export const catalogueCase: CatalogueCase = {
   now: new Date('2026-03-01T00:00:00Z'),
@@ -80,15 +81,15 @@ export const catalogueCase: CatalogueCase = {
     offer('vx1-g-2c-8g', 'ewr', 2, 8, '0.06'),
   ],
   facts: {
-    'vc2-1c-1gb': { cpuKind: 'shared', localDisk: 25, includedTraffic },
-    'vhf-2c-4gb': { cpuKind: 'shared', localDisk: 128, includedTraffic },
-    'vcg-a16-2c-8g-2vram': { localDisk: 25, includedTraffic },
-    'vc2-1c-0.5gb-free': { cpuKind: 'shared', localDisk: 25, includedTraffic },
-    'vcg-a40-24c-120g-48vram': { localDisk: 25, includedTraffic },
+    'vc2-1c-1gb': { cpuKind: 'shared', localDisk: 25, includedTraffic, includedIpv4 },
+    'vhf-2c-4gb': { cpuKind: 'shared', localDisk: 128, includedTraffic, includedIpv4 },
+    'vcg-a16-2c-8g-2vram': { localDisk: 25, includedTraffic, includedIpv4 },
+    'vc2-1c-0.5gb-free': { cpuKind: 'shared', localDisk: 25, includedTraffic, includedIpv4 },
+    'vcg-a40-24c-120g-48vram': { localDisk: 25, includedTraffic, includedIpv4 },
     // It has two disks.
-    'voc-c-2c-4gb': { cpuKind: 'dedicated', includedTraffic },
+    'voc-c-2c-4gb': { cpuKind: 'dedicated', includedTraffic, includedIpv4 },
     // It has volumes only.
-    'vx1-g-2c-8g': { localDisk: 0, includedTraffic },
+    'vx1-g-2c-8g': { localDisk: 0, includedTraffic, includedIpv4 },
   },
   terms: {
     'vc2-1c-1gb': { monthlyCap: '5' },

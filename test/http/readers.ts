@@ -120,6 +120,7 @@ export function memorySearch(): SearchReader {
     localDisk: 40,
     network: null,
     includedTraffic: null,
+    includedIpv4: null,
   } as const;
   const updates = REGIONS.map(({ machines, ...region }): RegionUpdate => {
     const builder = new ColumnsBuilder({ ...region, version: 1, provider: PROVIDER });

@@ -73,6 +73,7 @@ export const MACHINES: readonly MachineWithFacts[] = Array.from({ length: 7 }, (
   local_disk: 40,
   network: null,
   included_traffic: null,
+  included_ipv4: null,
 }));
 
 const TOTAL = { per_minute: 0.0048, per_month: 210.24, complete: true };

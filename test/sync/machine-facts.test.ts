@@ -24,6 +24,7 @@ const ALL: MachineFacts = {
   localDisk: 85.899,
   network: 10_000,
   includedTraffic: 20_000,
+  includedIpv4: 1,
 };
 const UNKNOWN: MachineFacts = {
   architecture: null,
@@ -32,12 +33,14 @@ const UNKNOWN: MachineFacts = {
   localDisk: null,
   network: null,
   includedTraffic: null,
+  includedIpv4: null,
 };
 
 const stored = async () => {
   const rows = await scene.sql<{ name: string; facts: MachineFacts }[]>`
     select name, json_build_object('architecture', architecture, 'generation', generation, 'cpuKind', cpu_kind,
-      'localDisk', local_disk, 'network', network, 'includedTraffic', included_traffic) as facts from machines order by name`;
+      'localDisk', local_disk, 'network', network, 'includedTraffic', included_traffic,
+      'includedIpv4', included_ipv4) as facts from machines order by name`;
   return Object.fromEntries(rows.map(({ name, facts }) => [name, facts]));
 };
 const regionVersion = async () =>
@@ -164,7 +167,7 @@ it('is stored with a held batch, and shown as its pending change', async () => {
     [
       'facts',
       'm1',
-      'generation unknown, kind of cpu unknown, local disk unknown, network unknown, included traffic unknown → generation Ampere\tAltra \\N, dedicated cpu, 85.899 GB local disk, 10000 Mbit/s, 20000 GB traffic a month included',
+      'generation unknown, kind of cpu unknown, local disk unknown, network unknown, included traffic unknown, included IPv4 addresses unknown → generation Ampere\tAltra \\N, dedicated cpu, 85.899 GB local disk, 10000 Mbit/s, 20000 GB traffic a month included, 1 IPv4 included',
     ],
   ]);
 });

@@ -29,6 +29,8 @@ export interface MachineWithFacts extends Machine {
   readonly network: number | null;
   /** GB (decimal) of outgoing traffic a month that the price includes. */
   readonly included_traffic: number | null;
+  /** Public IPv4 addresses that the price includes. */
+  readonly included_ipv4: number | null;
   /** False if the machine is sold out. Other machines do not have this field. */
   readonly available?: false;
 }

@@ -34,6 +34,7 @@ export const factColumns = {
   localDisk: numeric('local_disk'),
   network: integer('network'),
   includedTraffic: numeric('included_traffic'),
+  includedIpv4: integer('included_ipv4'),
 };
 /** Columns of a message to a webhook. A webhook receives its messages in the order of their ids. */
 export const messageColumns = {

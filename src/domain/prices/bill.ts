@@ -19,6 +19,8 @@ export type BilledPrice = Pick<StoredRegionPrice, 'item' | 'isDefault' | 'unit' 
 export interface BilledMachine extends NodePrice {
   /** GB of traffic a month in its price; null if unknown, and then none is taken off. */
   readonly includedTraffic: number | null;
+  /** Addresses in its price; null if unknown, and then none is taken off. */
+  readonly includedIpv4: number | null;
   /** Of its region; null if they are unknown. */
   readonly prices: readonly BilledPrice[] | null;
 }
@@ -45,13 +47,13 @@ export type Bill = Readonly<Record<Part, string | null>> & {
 export function billOf(machine: BilledMachine, needs: Needs): Bill {
   const { prices } = machine;
   const minutes = new Exact(needs.hours).times(60);
-  const billed = new Exact(needs.traffic).minus(machine.includedTraffic ?? 0);
-  const traffic = priceOf(prices, 'traffic_out', billed.lt(0) ? new Exact(0) : billed);
+  const traffic = priceOf(prices, 'traffic_out', beyond(needs.traffic, machine.includedTraffic));
+  const addresses = beyond(needs.ipv4, machine.includedIpv4);
   const parts: Record<Part, Big | null> = {
     machine: machineCost(machine, needs.hours),
     storage: priceOf(prices, 'block_storage', new Exact(needs.storage))?.times(minutes) ?? null,
     traffic: traffic?.times(needs.hours).div(HOURS_PER_MONTH) ?? null,
-    ipv4: priceOf(prices, 'ipv4', new Exact(needs.ipv4))?.times(minutes) ?? null,
+    ipv4: priceOf(prices, 'ipv4', addresses)?.times(minutes) ?? null,
   };
   const known = Object.values(parts).filter((part) => part !== null);
   const sum = (amounts: readonly Big[]) => amounts.reduce((all, each) => all.plus(each), new Exact(0));
@@ -71,6 +73,11 @@ export function billOf(machine: BilledMachine, needs: Needs): Bill {
     total: sum(known.map(rounded)).toFixed(),
     isComplete: known.length === BILL_PARTS.length,
   };
+}
+
+function beyond(needed: string, included: number | null): Big {
+  const rest = new Exact(needed).minus(included ?? 0);
+  return rest.lt(0) ? new Exact(0) : rest;
 }
 
 /** Each full month, and the rest, costs at most the cap. */

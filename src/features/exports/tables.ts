@@ -128,6 +128,7 @@ const TABLES: Readonly<Record<ExportTable, Table>> = {
       nullable('local_disk', 'double', 'm.local_disk'),
       nullable('network', 'double', 'm.network'),
       nullable('included_traffic', 'double', 'm.included_traffic'),
+      nullable('included_ipv4', 'int32', 'm.included_ipv4'),
       nullable('as_of', 'instant', 'f.verified_at'),
     ],
     key: ['id'],

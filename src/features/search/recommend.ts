@@ -44,7 +44,7 @@ export function recommended(index: CatalogueIndex, filters: Filters, question: B
   return [...best.values()].sort(compare);
 }
 
-/** Returns groups of rows whose bills differ by the machine alone: of a provider, or else of a region with one included traffic. */
+/** Returns groups of rows whose bills differ by the machine alone: of a provider, or else of a region with the same included quantities. */
 function groupsOf({ rows, regions, dictionary, kindOf }: CatalogueIndex, needs: Needs): Grouping {
   const isNeeded = (need: string) => Number(need) > 0;
   if (![needs.storage, needs.traffic, needs.ipv4].some(isNeeded)) {
@@ -52,8 +52,9 @@ function groupsOf({ rows, regions, dictionary, kindOf }: CatalogueIndex, needs: 
     const ofRegion = regions.map(({ provider }) => providers.indexOf(provider.id));
     return { count: providers.length, groupOf: (row) => ofRegion[rows.regions[row] as number] ?? 0, most: 1 };
   }
-  const included = dictionary.kinds.map(({ facts }) =>
-    isNeeded(needs.traffic) ? facts.includedTraffic : null,
+  const included = dictionary.kinds.map(
+    ({ facts }) =>
+      `${isNeeded(needs.traffic) ? facts.includedTraffic : ''} ${isNeeded(needs.ipv4) ? facts.includedIpv4 : ''}`,
   );
   const amounts = [...new Set(included)];
   const ofKind = included.map((amount) => amounts.indexOf(amount));
@@ -71,6 +72,7 @@ function billedMachine(index: CatalogueIndex, row: number, { term, own }: BillQu
   return {
     ...nodePriceBy(listPriceOf(index, row, term), own?.entryOf(row)),
     includedTraffic: kind.includedTraffic,
+    includedIpv4: kind.includedIpv4,
     prices: region.prices ?? null,
   };
 }

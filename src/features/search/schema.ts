@@ -68,7 +68,7 @@ export const recommendSchema = z.strictObject({
         machine: part('The machine, at most its monthly cap for each month of 730 hours'),
         storage: part('Block storage'),
         traffic: part('Outgoing traffic beyond `included_traffic`'),
-        ipv4: part('Public IPv4 addresses'),
+        ipv4: part('Public IPv4 addresses beyond `included_ipv4`'),
       }),
       computed: text('How the total was computed'),
     }),

@@ -11,6 +11,9 @@ const LARGEST_PAGE = 200;
 /** A "TB" of traffic is 1,000 GiB: the plans with 1 include "1,000 GiB/month", and further traffic has a price per GiB. */
 const TB_BYTES = 1000 * 2 ** 30;
 
+/** Source: https://docs.digitalocean.com/products/networking/ipv4/details/pricing/: the address of a Droplet costs nothing more. */
+const INCLUDED_IPV4 = 1;
+
 const Pages = z.object({ prev: z.string().nullish(), next: z.string().nullish() });
 
 const Region = z
@@ -64,7 +67,7 @@ export const adapter: CatalogueAdapter = {
   credentials: 'bearer',
   memoryUnit: 'MiB',
   currency: 'USD',
-  facts: ['cpuKind', 'localDisk', 'includedTraffic'],
+  facts: ['cpuKind', 'localDisk', 'includedTraffic', 'includedIpv4'],
   schedule: '12 * * * *',
   notes:
     'DigitalOcean caps the bill at a monthly price, that of 672 hours, which Fleetbook reads. Without it, the hourly price ' +
@@ -89,7 +92,8 @@ function* offers(size: Size, regions: readonly Region[]): Generator<CatalogueIte
   const selling = new Set(size.regions);
   for (const { code: regionCode, available } of regions) {
     const excluded = exclusion(size, available && selling.has(regionCode));
-    yield offerItem({ regionCode, ...machine, facts: { cpuKind, localDisk, includedTraffic } }, excluded);
+    const facts = { cpuKind, localDisk, includedTraffic, includedIpv4: INCLUDED_IPV4 };
+    yield offerItem({ regionCode, ...machine, facts }, excluded);
   }
   for (const regionCode of selling.difference(new Set(regions.map(({ code }) => code)))) {
     const problem = `regions names ${regionCode}, which /v2/regions does not list as a usable row`;

@@ -33,6 +33,9 @@ const CPU_KIND: Readonly<Record<string, 'shared' | 'dedicated'>> = {
   premium: 'dedicated',
 };
 
+/** Source: https://techdocs.akamai.com/linode-api/reference/post-add-linode-ip, "after the one included with each Linode". */
+const INCLUDED_IPV4 = 1;
+
 const Page = z
   .object({ data: z.array(z.unknown()), page: z.int(), pages: z.int(), results: z.int() })
   .transform(({ data, page, pages, results }) => ({ rows: data, page, pages, total: results }));
@@ -89,7 +92,7 @@ export const adapter: CatalogueAdapter = {
   credentials: 'none',
   memoryUnit: 'MiB',
   currency: 'USD',
-  facts: ['cpuKind', 'localDisk', 'network', 'includedTraffic'],
+  facts: ['cpuKind', 'localDisk', 'network', 'includedTraffic', 'includedIpv4'],
   schedule: '37 * * * *',
   notes:
     'Linode caps the bill at a monthly price, which Fleetbook reads. Without it, the hourly price times 730 hours would ' +
@@ -160,7 +163,13 @@ function* offers(
   stock: ReadonlyMap<string, Row<z.infer<typeof Availability>>>,
 ): Generator<CatalogueItem> {
   const { id: name, vcpus: cpu, disk: localDisk, network_out: network, transfer: includedTraffic } = type;
-  const facts = { cpuKind: CPU_KIND[type.class], localDisk, network, includedTraffic };
+  const facts = {
+    cpuKind: CPU_KIND[type.class],
+    localDisk,
+    network,
+    includedTraffic,
+    includedIpv4: INCLUDED_IPV4,
+  };
   const machine = { name, cpu, ...memory(type.memory, adapter.memoryUnit), facts };
   const selling = regions.filter((region) => sells(region, type));
   if (selling.length === 0) {

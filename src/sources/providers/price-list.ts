@@ -70,8 +70,8 @@ dc1,,m.gpu,8,64,GiB,1.40,hour,CHF,accelerated
 function offer(row: Priced): CatalogueItem {
   const { region_code: regionCode, name, cpu, price: amount, per, currency } = row;
   const { architecture, generation, cpu_kind: cpuKind, local_disk: localDisk, network } = row;
-  const { included_traffic: includedTraffic } = row;
-  const facts = { architecture, generation, cpuKind, localDisk, network, includedTraffic };
+  const { included_traffic: includedTraffic, included_ipv4: includedIpv4 } = row;
+  const facts = { architecture, generation, cpuKind, localDisk, network, includedTraffic, includedIpv4 };
   const machine = { name, cpu, ...memory(row.ram, row.ram_unit), price: { amount, per, currency }, facts };
   return offerItem({ regionCode, ...machine }, row.excluded);
 }

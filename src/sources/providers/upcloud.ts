@@ -41,6 +41,9 @@ const Price = z.object({
 /** UpCloud bills at most 28 days of a month. */
 const MOST_HOURS = String(28 * 24);
 
+/** Plans whose price includes an address: https://upcloud.com/resources/docs/networking. The page does not state it for others. */
+const WITH_IPV4 = /^(?:HICPU-|HIMEM-)?[0-9]{1,3}xCPU-/;
+
 /** `storage_maxiops` and other tiers of storage; backups and templates have a price too, and are no disks of a machine. */
 const STORAGE = /^storage_(?!backup$|template$)(?<tier>.+)$/;
 
@@ -56,6 +59,7 @@ export const adapter: CatalogueAdapter = {
   credentials: 'basic-or-bearer',
   memoryUnit: 'MiB',
   currency: 'EUR',
+  facts: ['includedIpv4'],
   schedule: '22 * * * *',
   notes:
     'A zone sells the plans that its part of the price list names. ' +
@@ -131,7 +135,8 @@ function* offers(zone: ZonePrices, plans: readonly Plan[], currency: string): Ge
     const price = { amount: value.price, per: 'hour', currency } as const;
     const monthlyCap = product(value.price, MOST_HOURS);
     const machine = { name, cpu, ...memory(plan.memory_amount, adapter.memoryUnit), price, monthlyCap };
-    yield offerItem({ regionCode, ...machine }, exclusion(plan));
+    const facts = WITH_IPV4.test(name) ? { facts: { includedIpv4: 1 } } : {};
+    yield offerItem({ regionCode, ...machine, ...facts }, exclusion(plan));
   }
 }
 

@@ -22,6 +22,9 @@ const CPU_KIND: Readonly<Record<string, 'shared' | 'dedicated'>> = {
   vbm: 'dedicated',
 };
 
+/** Such a plan has no IPv4 address. Source of both: https://www.vultr.com/pricing/. */
+const IPV6_ONLY = /-v6$/;
+
 /** `next` is the cursor of the next page, empty on the last one. */
 const Meta = z.object({ total: z.int(), links: z.object({ next: z.string() }) });
 
@@ -81,7 +84,7 @@ export const adapter: CatalogueAdapter = {
   credentials: 'none',
   memoryUnit: 'MiB',
   currency: 'USD',
-  facts: ['cpuKind', 'localDisk', 'includedTraffic'],
+  facts: ['cpuKind', 'localDisk', 'includedTraffic', 'includedIpv4'],
   schedule: '7 * * * *',
   notes:
     'Vultr caps the bill at a monthly price, which Fleetbook reads. Hourly prices have three decimals: times 730 hours, they are ' +
@@ -106,6 +109,7 @@ function* offers(plan: Plan, regions: readonly string[]): Generator<CatalogueIte
     cpuKind: CPU_KIND[plan.type.split('-', 1)[0] ?? ''],
     localDisk,
     includedTraffic: plan.bandwidth,
+    includedIpv4: IPV6_ONLY.test(name) ? 0 : 1,
   };
   const machine = { name, cpu, ...memory(plan.ram, adapter.memoryUnit), facts };
   const selling = new Set(plan.locations.filter((location) => location !== ''));

@@ -33,6 +33,7 @@ const machine: fc.Arbitrary<BilledMachine> = fc.record({
   price: amount(18, 3n),
   monthlyCap: fc.option(amount(2, 1000n), { nil: null }),
   includedTraffic: fc.option(fc.integer({ min: 0, max: 20_000 })),
+  includedIpv4: fc.option(fc.integer({ min: 0, max: 3 })),
   prices: fc.option(
     fc
       .tuple(
@@ -73,7 +74,7 @@ function inDoubles(of: BilledMachine, { hours, storage, traffic, ipv4 }: Needs) 
     machine: months * month + Math.min(cap, Number(of.price) * 60 * (all - months * 730)),
     storage: scaled(each('block_storage', Number(storage)), all * 60),
     traffic: scaled(each('traffic_out', Math.max(0, Number(traffic) - (of.includedTraffic ?? 0))), all / 730),
-    ipv4: scaled(each('ipv4', Number(ipv4)), all * 60),
+    ipv4: scaled(each('ipv4', Math.max(0, Number(ipv4) - (of.includedIpv4 ?? 0))), all * 60),
   };
 }
 
@@ -114,7 +115,7 @@ describe('a bill', () => {
     const prices: BilledPrice[] = [
       { item: 'traffic_out', isDefault: true, unit: 'GB', tiers: [{ from: '0', price: '0.001' }] },
     ];
-    const of = { price: '0.0001', monthlyCap: '4', includedTraffic: 1000, prices };
+    const of = { price: '0.0001', monthlyCap: '4', includedTraffic: 1000, includedIpv4: 1, prices };
     const needed = { hours: '1470', storage: '0', traffic: '1500', ipv4: '0' };
     expect(billOf(of, needed)).toEqual({
       machine: '8.06',

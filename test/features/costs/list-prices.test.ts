@@ -214,3 +214,19 @@ it('recommends with a breakdown that adds up, and says when a price is unknown',
   const partly = await recommend('ipv4=1&hours=365');
   expect(partly).toMatchObject({ total: 2.19, complete: false, breakdown: { machine: 2.19, ipv4: null } });
 });
+
+it('takes the addresses in the price of a machine off, also where no price of an address is known', async () => {
+  await scene.sql`update machines set included_ipv4 = 1 where id = ${scene.sample.small}`;
+  await scene.sql`update regions set version = version + 1`;
+  await using api = await openCosts(scene);
+  const ipv4 = async (count: number) => {
+    const url = `/v1/machines/recommend?cpu=2&ram=8&ipv4=${count}`;
+    return (await api.json<RecommendDocument>(url)).recommendations[0];
+  };
+  expect(await ipv4(1)).toMatchObject({
+    machine: { included_ipv4: 1 },
+    complete: true,
+    breakdown: { ipv4: 0 },
+  });
+  expect(await ipv4(2)).toMatchObject({ complete: false, breakdown: { ipv4: null } });
+});

@@ -50,7 +50,7 @@ beforeAll(async () => {
       m.price::float8 as price, 'USD' as currency, p.id as provider_id, p.name as provider, r.id as region_id,
       r.code as region_code, r.name as region, m.architecture, m.generation, m.cpu_kind,
       m.local_disk::float8 as local_disk, m.network::float8 as network,
-      m.included_traffic::float8 as included_traffic, '2026-01-02T03:04:05.678901Z' as as_of
+      m.included_traffic::float8 as included_traffic, m.included_ipv4, '2026-01-02T03:04:05.678901Z' as as_of
     from machines m join regions r on r.id = m.region_id join providers p on p.id = r.provider_id
     where m.excluded_reason is null order by m.id`;
   truth.prices = await sql`

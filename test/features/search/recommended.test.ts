@@ -71,7 +71,7 @@ const needs: fc.Arbitrary<Needs> = fc.oneof(
     hours: fc.constantFrom('0.01', '1', '100', '730', '1459.99', '2000'),
     storage: fc.constantFrom('0', '50'),
     traffic: fc.constantFrom('0', '1', '30000'),
-    ipv4: fc.constantFrom('0', '1'),
+    ipv4: fc.constantFrom('0', '1', '3'),
   }),
   fc.constantFrom('0.01', '100', '730', '2000').map((hours) => {
     return { hours, storage: '0', traffic: '0', ipv4: '0' };
@@ -110,6 +110,7 @@ it('names the machine of each provider with the lowest total, with and without c
         const billed = {
           ...own,
           includedTraffic: facts.includedTraffic,
+          includedIpv4: facts.includedIpv4,
           prices: pricesOf(regionId) ?? null,
         };
         return { id, providerId, price: Number(own.price), ...billOf(billed, needed) };

@@ -43,6 +43,7 @@ describe('/v1/machines/search', () => {
           local_disk: 40,
           network: null,
           included_traffic: null,
+          included_ipv4: null,
         },
       ],
       next: expect.stringMatching(/^[\w-]+$/),

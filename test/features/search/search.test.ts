@@ -90,6 +90,7 @@ function large(): CatalogueIndex {
     localDisk: null,
     network: null,
     includedTraffic: null,
+    includedIpv4: null,
   };
   const world = new Map(
     [1, 2, 3, 4].map((region) => [

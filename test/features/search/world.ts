@@ -118,6 +118,7 @@ const facts: fc.Arbitrary<MachineFacts> = fc.record({
   localDisk: fc.constantFrom(null, 0, 80, 160),
   network: fc.constantFrom(null, 1000),
   includedTraffic: fc.constantFrom(null, 20_000),
+  includedIpv4: fc.constantFrom(null, 0, 1),
 });
 const NAMES = ['a', 'A1', 'b.large', 'B.Large-a', 'ß', 'ünit', 'x\ny', 'c5', 'C5.metal', 'aaa'];
 

@@ -28,6 +28,7 @@ const machine: fc.Arbitrary<MachineWithFacts> = fc.record({
     localDisk: fc.option(fc.double({ min: 0, max: 1e5, noNaN: true })),
     network: fc.option(fc.integer({ min: 0, max: 400_000 })),
     includedTraffic: fc.option(fc.double({ min: 0, max: 1e6, noNaN: true })),
+    includedIpv4: fc.option(fc.nat(10)),
   }),
   soldOut: fc.constantFrom(false, false, true),
 });
@@ -88,6 +89,7 @@ describe('columns', () => {
       localDisk: null,
       network: null,
       includedTraffic: null,
+      includedIpv4: null,
     } as const;
     const like = (id: number, cpu: number): MachineWithFacts => ({
       id,

@@ -107,7 +107,13 @@ describe(
       const nanode = (regionCode: string) =>
         offers.find((offer) => offer.name === 'g6-nanode-1' && offer.regionCode === regionCode);
       expect(nanode('us-east')).toMatchObject({
-        facts: { cpuKind: 'shared', localDisk: 26.844, network: 1000, includedTraffic: 1000 },
+        facts: {
+          cpuKind: 'shared',
+          localDisk: 26.844,
+          network: 1000,
+          includedTraffic: 1000,
+          includedIpv4: 1,
+        },
         ram: 1,
         ramUnit: 'Binary',
         price: { amount: '0.0075', per: 'hour', currency: 'USD' },

@@ -121,6 +121,7 @@ describe('a plan of UpCloud', () => {
         ramUnit: 'Binary',
         price: { amount, per: 'hour', currency: 'EUR' },
         monthlyCap,
+        facts: { includedIpv4: 1 },
       },
     });
   });

@@ -183,7 +183,7 @@ describe('the recorded catalogue of Vultr', needs(existsSync(DATA), RECORDED_PAY
       ramUnit: 'Binary',
       price: { amount: '256', per: 'month', currency: 'USD' },
       monthlyCap: '256',
-      facts: { cpuKind: 'shared', localDisk: 768, includedTraffic: 8192 },
+      facts: { cpuKind: 'shared', localDisk: 768, includedTraffic: 8192, includedIpv4: 1 },
     });
   });
 });

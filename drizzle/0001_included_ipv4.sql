@@ -1,0 +1,1 @@
+ALTER TABLE "machines" ADD COLUMN "included_ipv4" integer;
