@@ -65,6 +65,8 @@ export const catalogueCase: CatalogueCase = {
     offer('BM.DenseIO.E5.128', 'commercial', 256, 1536, '11.90592'),
     // Priced for each GPU.
     offer('VM.GPU3.1', 'commercial', 12, 90, '2.95', 'accelerated'),
+    // The list has null for its OCPUs and its memory.
+    offer('BM.GPU.GB300.4', 'commercial', 288, 960, '72', 'accelerated'),
   ],
   facts: {
     'VM.Standard.E4.Flex': { architecture: 'x86_64' },
@@ -75,7 +77,6 @@ export const catalogueCase: CatalogueCase = {
     'BM.DenseIO.E5.128': { architecture: 'x86_64', localDisk: 81_600 },
   },
   rejected: [
-    { key: 'BM.GPU.GB300.4', reason: /^products\[0\]\.qty must be a number above 0; it is null$/ },
     {
       key: 'VM.Standard.A9.Flex',
       reason: /^how many vCPUs an OCPU of the Arm series A9 has is not known$/,

@@ -33,7 +33,22 @@ const Shape = z.object({
   processorType: words.optional().catch(undefined),
   products: z.array(Part).min(1, { error: 'must have at least one entry' }),
 });
-type Shape = z.infer<typeof Shape>;
+/** The list states no quantities of new shapes with accelerators, which are never published. */
+const AcceleratedShape = Shape.extend({
+  products: z
+    .array(Part.extend({ qty: quantity.nullable() }))
+    .min(1, { error: 'must have at least one entry' }),
+});
+type Shape = z.infer<typeof AcceleratedShape>;
+
+/** OCPUs, and GB of memory, of shapes without quantities. Source: that of `cpusPerOcpu`. */
+const DOCUMENTED: Readonly<Record<string, { readonly ocpu: number; readonly memory: number }>> = {
+  'BM.GPU.GB300.4': { ocpu: 144, memory: 960 },
+};
+
+/** `VM.GPU3.1`, `BM.GPU.B300.8`; the count of accelerators may be null. */
+const ACCELERATED = /\.GPU/;
+const Accelerators = z.object({ gpuQty: z.unknown() });
 
 const Product = z.object({
   metricName: z.string().regex(/ per hour$/i, { error: 'must be a quantity per hour' }),
@@ -88,8 +103,10 @@ export const adapter: CatalogueAdapter = {
       const name = listed?.replace(/\([^()]*\)$/, '').trimEnd() ?? '';
       if (kind === undefined)
         yield rejectedRow(listed ?? `shape ${index + 1}`, reason, { name: name || undefined });
-      else if (['vm', 'bm'].includes(kind.shapeType.value))
-        yield orRejected(name, { name, regionCode: REGION.code }, () => itemOf(name, row, rates));
+      else if (['vm', 'bm'].includes(kind.shapeType.value)) {
+        const item = orRejected(name, { name, regionCode: REGION.code }, () => itemOf(name, row, rates));
+        if (item !== undefined) yield item;
+      }
     }
   },
 };
@@ -121,26 +138,31 @@ function rateOf({ currencyCodeLocalizations }: z.infer<typeof Product>): string 
   return others.length === 0 ? price : unusable(`has several prices: ${[...paid].join(', ')}`);
 }
 
-function itemOf(name: string, row: unknown, rates: Rates): CatalogueItem {
-  const shape = parseRow(Shape, row);
-  const size = sizeOf(name, shape);
+/** Returns undefined for a shape with accelerators whose size is not known: it is never published. */
+function itemOf(name: string, row: unknown, rates: Rates): CatalogueItem | undefined {
+  const isAccelerated = ACCELERATED.test(name) || Boolean(Accelerators.safeParse(row).data?.gpuQty);
+  const shape = parseRow(isAccelerated ? AcceleratedShape : Shape, row);
+  const size = sizeOf(name, shape, isAccelerated);
+  if (size === undefined) return undefined;
   const price = { amount: priceOf(shape, rates), per: 'hour', currency: adapter.currency } as const;
-  const found = { regionCode: REGION.code, name, ...size, price, facts: factsOf(shape) };
-  return offerItem(found, exclusion(shape));
+  const found = { regionCode: REGION.code, name, ...size, price, facts: factsOf(shape, isAccelerated) };
+  return offerItem(found, isAccelerated ? 'accelerated' : exclusion(shape));
 }
 
-function sizeOf(name: string, shape: Shape) {
-  const cpu = (partOf(shape, 'ocpu')?.qty ?? 0) * cpusPerOcpu(name, shape);
+function sizeOf(name: string, shape: Shape, isAccelerated: boolean) {
+  const ocpus = partOf(shape, 'ocpu')?.qty ?? DOCUMENTED[name]?.ocpu;
+  const size = partOf(shape, 'memory')?.qty ?? shape.bundleMemoryQty ?? DOCUMENTED[name]?.memory;
+  if (isAccelerated && (ocpus === undefined || size === undefined)) return undefined;
+  const cpu = (ocpus ?? 0) * (isAccelerated ? 2 : cpusPerOcpu(name, shape));
   if (!count.safeParse(cpu).success) unusable('products must have OCPUs, a whole number of vCPUs');
-  const size = partOf(shape, 'memory')?.qty ?? shape.bundleMemoryQty;
-  if (size == null) return unusable('must have a bundleMemoryQty, or memory in products; it has neither');
+  if (size === undefined)
+    return unusable('must have a bundleMemoryQty, or memory in products; it has neither');
   return { cpu, ...memory(size, adapter.memoryUnit) };
 }
 
 /** Source: https://docs.oracle.com/en-us/iaas/Content/Compute/References/computeshapes.htm. AmpereOne is A2 and A4. */
-function cpusPerOcpu(name: string, { processorType, gpuQty }: Shape): number {
-  // The list marks some GPU hosts as Arm by mistake. They are never published.
-  if (processorType?.value !== 'arm' || gpuQty != null) return 2;
+function cpusPerOcpu(name: string, { processorType }: Shape): number {
+  if (processorType?.value !== 'arm') return 2;
   const series = /\.(A\d+)\./.exec(name)?.[1] ?? '';
   if (series === 'A1') return 1;
   if (series === 'A2' || series === 'A4') return 2;
@@ -150,7 +172,7 @@ function cpusPerOcpu(name: string, { processorType, gpuQty }: Shape): number {
 const partOf = ({ products }: Shape, kind: 'ocpu' | 'memory' | 'disk') =>
   products.find(({ type }) => type.value === kind);
 
-/** Returns exact dollars per hour. Zero if one part is free, so that half a price is never published. */
+/** Returns exact dollars per hour. Zero if one part is free or has no quantity, so that half a price is never published. */
 function priceOf({ products, gpuQty }: Shape, rates: Rates): string {
   let sum = new Big(0);
   let isFree = false;
@@ -159,24 +181,25 @@ function priceOf({ products, gpuQty }: Shape, rates: Rates): string {
     if (listed === undefined)
       return unusable(`no product of the price list has the partNumber ${partNumber}`);
     const rate = valueIn(listed, `product ${partNumber}: `);
-    isFree ||= !isPositive(rate);
     // In a shape with GPUs, the price of an OCPU is the price of a GPU.
-    sum = sum.plus(new Big(rate).times(type.value === 'ocpu' ? (gpuQty ?? qty) : qty));
+    const number = type.value === 'ocpu' ? (gpuQty ?? qty) : qty;
+    isFree ||= !isPositive(rate) || number === null;
+    sum = sum.plus(new Big(rate).times(number ?? 0));
   }
   return isFree ? '0' : sum.toFixed();
 }
 
-function factsOf(shape: Shape) {
+function factsOf(shape: Shape, isAccelerated: boolean) {
   const processor = shape.processorType?.value ?? '';
-  const isArm = processor === 'arm' && !shape.gpuQty;
+  // The list marks some hosts of accelerators as Arm by mistake.
+  const isArm = processor === 'arm' && !isAccelerated;
   const terabytes = partOf(shape, 'disk')?.qty;
   return {
     architecture: ['amd', 'intel'].includes(processor) ? 'x86_64' : isArm ? 'arm64' : undefined,
-    localDisk: terabytes === undefined ? undefined : gigabytes(terabytes * 1000, 'GB'),
+    localDisk: terabytes == null ? undefined : gigabytes(terabytes * 1000, 'GB'),
   };
 }
 
-function exclusion({ gpuQty, hidden, status }: Shape) {
-  if (gpuQty) return 'accelerated';
+function exclusion({ hidden, status }: Shape) {
   return hidden || status !== 'ACTIVE' ? 'unavailable' : undefined;
 }
