@@ -1,6 +1,5 @@
 /** Decides from counts whether a batch is published or waits for an operator. */
 import type { CatalogueDiff } from '../db/sync/catalogue/diff.ts';
-import type { TermJumps } from '../db/sync/catalogue/term-jumps.ts';
 
 /** Wide enough for ordinary days of providers, narrow enough for known incidents. */
 export const DEFAULT_GUARD_LIMITS = {
@@ -41,8 +40,6 @@ export interface GuardInput extends Omit<CatalogueDiff, 'changed' | 'soldOut'> {
   readonly duplicateTypes: number;
   /** Known machines with terms. */
   readonly knownTerms: number;
-  /** Machines with a term whose price would change by more than `priceRatio`. */
-  readonly termJumps: TermJumps;
   /** Rows that were rejected for their price jump. */
   readonly setAside: number;
   /** Usable plans of managed databases. */
@@ -115,11 +112,6 @@ export function brokenGuards(batch: GuardInput, limits: GuardLimits): BrokenGuar
   const unusable = batch.rejected - batch.duplicates - batch.setAside;
   const rows = hasOnlyPlans ? seen + batch.plans : seen;
   share('rejected', unusable, rows, limits.rejectedShare, 'rows cannot be used');
-  const jumps = { rows: batch.jumps, types: batch.jumpTypes, ratio: batch.priceRatio };
-  if (!isFew(jumps, seen, limits))
-    broken.push(jumped(jumps, `${seen} rows would change a published price`, limits));
-  if (!isFew(batch.termJumps, seen, limits))
-    broken.push(jumped(batch.termJumps, `${seen} rows would change the price of a term`, limits));
   return broken;
 }
 
@@ -127,17 +119,12 @@ export function brokenGuards(batch: GuardInput, limits: GuardLimits): BrokenGuar
 export interface PlanGuardInput {
   readonly known: number;
   readonly missing: number;
-  readonly stated: number;
-  /** Plans whose price would change by more than `priceRatio`, and the largest factor. */
-  readonly jumps: { readonly rows: number; readonly ratio: number };
 }
 
 export function brokenPlanGuards(plans: PlanGuardInput, limits: GuardLimits): BrokenGuard[] {
-  const { known: of, missing: count, stated, jumps } = plans;
+  const { known: of, missing: count } = plans;
   const detail = 'known database plans are not reported any more';
-  const broken = excessiveShare('removed', { count, of, limit: limits.removedShare, detail }, limits);
-  if (jumps.rows === 0) return broken;
-  return [...broken, jumped(jumps, `${stated} database plans would change their price`, limits)];
+  return excessiveShare('removed', { count, of, limit: limits.removedShare, detail }, limits);
 }
 
 function excessiveShare(
@@ -150,23 +137,36 @@ function excessiveShare(
   return [{ guard, found, limit, detail: `${count} of ${of} ${detail} (${shares(found, limit)})` }];
 }
 
-/** @param what ends with the prices that would change */
-function jumped(
-  { rows, ratio }: { readonly rows: number; readonly ratio: number },
-  what: string,
-  { priceRatio: limit }: GuardLimits,
-): BrokenGuard {
-  const detail = `${rows} of ${what} by more than a factor of ${limit}, one by ${ratio.toPrecision(3)}`;
-  return { guard: 'price_ratio', found: ratio, limit, detail };
+const PRICED = {
+  machine: 'a machine',
+  term: 'a term',
+  region: 'a region',
+  plan: 'a database plan',
+};
+/** What has prices that a batch states. */
+export type PriceKind = keyof typeof PRICED;
+export const PRICE_KINDS = Object.keys(PRICED) as [PriceKind, ...PriceKind[]];
+
+/** Prices of a kind that would change by more than `priceRatio`. */
+export interface PriceJumps {
+  /** Rows with a jump, and the number of their types. One mistake in a type affects all its regions. */
+  readonly rows: number;
+  readonly types: number;
+  /** The largest factor. */
+  readonly ratio: number;
+  /** All rows that the batch states. */
+  readonly stated: number;
 }
 
-/** True if the wrong rows can be quarantined. It counts types too: one mistake in a type affects all its regions. */
-export function isFew(
-  { rows, types }: { readonly rows: number; readonly types: number },
-  seen: number,
-  { smallCount, rejectedShare }: Pick<GuardLimits, 'smallCount' | 'rejectedShare'>,
-): boolean {
-  return types <= smallCount || rows / seen <= rejectedShare;
+/** Returns the guard that many jumps break. Few wrong prices can be quarantined: undefined. */
+export function brokenJumps(
+  kind: PriceKind,
+  { rows, types, ratio, stated }: PriceJumps,
+  { smallCount, rejectedShare, priceRatio: limit }: GuardLimits,
+): BrokenGuard | undefined {
+  if (types <= smallCount || rows / stated <= rejectedShare) return undefined;
+  const detail = `${rows} of ${stated} rows would change the price of ${PRICED[kind]} by more than a factor of ${limit}, one by ${ratio.toPrecision(3)}`;
+  return { guard: 'price_ratio', found: ratio, limit, detail };
 }
 
 /** Good runs that must miss a row before it is retired. The operator of an approval has seen the missing rows. */

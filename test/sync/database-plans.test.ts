@@ -208,7 +208,8 @@ describe('the guard of plans', () => {
     await scene.catalogue(batch(...many(20)));
     const jumps = batch(...many(20, '0.6'));
     const held = await scene.catalogue(jumps);
-    const detail = '20 of 20 database plans would change their price by more than a factor of 5, one by 10.0';
+    const detail =
+      '20 of 20 rows would change the price of a database plan by more than a factor of 5, one by 10.0';
     expect(held).toMatchObject({ outcome: 'held', broken: [{ guard: 'price_ratio', detail }] });
     expect((await published())?.[0]).toEqual([1, 'p01', '0.001']);
     await scene.catalogue(jumps, { approved: true });

@@ -3,8 +3,10 @@ import { describe, expect, it } from 'vitest';
 import {
   type BrokenGuard,
   brokenGuards,
+  brokenJumps,
   DEFAULT_GUARD_LIMITS,
   type GuardInput,
+  PRICE_KINDS,
 } from '../../src/sync/guard.ts';
 
 const GOOD: GuardInput = {
@@ -14,9 +16,6 @@ const GOOD: GuardInput = {
   repriced: 0,
   missing: 0,
   rejected: 0,
-  priceRatio: 1,
-  jumps: 0,
-  jumpTypes: 0,
   withdrawn: 0,
   reshaped: 0,
   memoryFactor: 1,
@@ -25,7 +24,6 @@ const GOOD: GuardInput = {
   setAside: 0,
   knownTerms: 100,
   termsLost: 0,
-  termJumps: { rows: 0, types: 0, ratio: 1 },
   plans: 0,
   totals: [],
 };
@@ -39,21 +37,12 @@ describe('a batch', () => {
     ['that loses one machine more', { missing: 21 }, ['removed']],
     ['that loses terms of a fifth of the machines that have some', { termsLost: 20 }, []],
     ['that loses terms of more of them', { termsLost: 21 }, ['removed']],
-    ['with a tenth of the terms beyond the factor', { termJumps: { rows: 10, types: 10, ratio: 6 } }, []],
-    ['with more of them', { termJumps: { rows: 11, types: 11, ratio: 6 } }, ['price_ratio']],
     ['that doubles the catalogue', { added: 100, seen: 200 }, []],
     ['that more than doubles it', { added: 101, seen: 201 }, ['added']],
     ['that reprices half', { repriced: 50 }, []],
     ['that reprices more than half', { repriced: 51 }, ['repriced']],
     ['with a tenth unusable', { rejected: 10 }, []],
     ['with more than a tenth unusable', { rejected: 11 }, ['rejected']],
-    ['with a tenth of the prices beyond the factor', { priceRatio: 6, jumps: 10, jumpTypes: 10 }, []],
-    [
-      'with more than a tenth of the prices beyond the factor',
-      { priceRatio: 6, jumps: 11, jumpTypes: 11 },
-      ['price_ratio'],
-    ],
-    ['with many prices of two types beyond the factor', { priceRatio: 6, jumps: 40, jumpTypes: 2 }, []],
     ['with quarantined prices', { rejected: 18, setAside: 8 }, []],
     ['that withdraws as many machines as it may lose', { missing: 10, withdrawn: 10 }, []],
     ['that withdraws one machine more', { missing: 10, withdrawn: 11 }, ['removed']],
@@ -96,11 +85,23 @@ describe('a batch', () => {
     ['with rejected rows only', { seen: 100, rejected: 100 }, ['empty', 'rejected']],
     [
       'that breaks all limits',
-      { missing: 50, added: 150, repriced: 60, rejected: 50, priceRatio: 100, jumps: 60, jumpTypes: 60 },
-      ['removed', 'added', 'repriced', 'rejected', 'price_ratio'],
+      { missing: 50, added: 150, repriced: 60, rejected: 50 },
+      ['removed', 'added', 'repriced', 'rejected'],
     ],
   ])('%s breaks the expected guards', (_, batch, guards) => {
     expect(broken(batch)).toEqual(guards);
+  });
+
+  it.each<[string, { rows: number; types: number }, boolean]>([
+    ['a tenth of the prices', { rows: 10, types: 10 }, false],
+    ['more than a tenth of the prices', { rows: 11, types: 11 }, true],
+    ['many prices of two types', { rows: 40, types: 2 }, false],
+    ['many prices of three types', { rows: 40, types: 3 }, true],
+  ])('with %s beyond the factor is held or not, for any kind of price', (_, found, isHeld) => {
+    for (const kind of PRICE_KINDS) {
+      const guard = brokenJumps(kind, { ...found, ratio: 6, stated: 100 }, DEFAULT_GUARD_LIMITS);
+      expect(guard?.guard).toBe(isHeld ? 'price_ratio' : undefined);
+    }
   });
 
   it.each(['missing', 'added', 'repriced', 'rejected'] as const)(
@@ -116,10 +117,7 @@ describe('a batch', () => {
   );
 
   it('states the finding, the limit and the consequence', () => {
-    const found = brokenGuards(
-      { ...GOOD, missing: 30, priceRatio: 60.04, jumps: 12, jumpTypes: 12 },
-      DEFAULT_GUARD_LIMITS,
-    );
+    const found = brokenGuards({ ...GOOD, missing: 30 }, DEFAULT_GUARD_LIMITS);
     expect(found).toEqual([
       {
         guard: 'removed',
@@ -127,13 +125,15 @@ describe('a batch', () => {
         limit: 0.2,
         detail: '30 of 100 known rows are not reported any more (30 %, limit 20 %)',
       },
-      {
-        guard: 'price_ratio',
-        found: 60.04,
-        limit: 5,
-        detail: '12 of 100 rows would change a published price by more than a factor of 5, one by 60.0',
-      },
     ]);
+    expect(
+      brokenJumps('machine', { rows: 12, types: 12, ratio: 60.04, stated: 100 }, DEFAULT_GUARD_LIMITS),
+    ).toEqual({
+      guard: 'price_ratio',
+      found: 60.04,
+      limit: 5,
+      detail: '12 of 100 rows would change the price of a machine by more than a factor of 5, one by 60.0',
+    });
   });
 
   it('is within a share exactly at the limit, for any binary fraction', () => {

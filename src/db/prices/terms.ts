@@ -1,6 +1,16 @@
-/** SQL for the terms of machines, see domain/term.ts. */
-import { TERMS } from '../../domain/prices/term.ts';
+/** SQL for periods and terms of prices, see domain/prices. */
+import { PERIOD_MINUTES } from '../../domain/prices/price.ts';
+import { TERM_MINUTES, TERMS } from '../../domain/prices/term.ts';
 import { type SQL, type SQLWrapper, sql } from '../connection/drizzle.ts';
+
+const cases = (minutes: Readonly<Record<string, number | undefined>>) =>
+  Object.entries(minutes)
+    .map(([name, each]) => `when '${name}' then ${each ?? 'null'}`)
+    .join(' ');
+
+/** The minutes of a period, and those that a payment upfront lasts: `case <name> ${PERIOD_CASES} end`. */
+export const PERIOD_CASES = cases(PERIOD_MINUTES);
+export const TERM_CASES = cases(TERM_MINUTES);
 
 /** Returns what the source states of `StoredTerms`, without the converted amounts. */
 export function statedTerms(terms: SQLWrapper): SQL {

@@ -8,6 +8,7 @@ import { sql } from '../connection/drizzle.ts';
 import { instant } from '../connection/instant-text.ts';
 import { nameOf, only } from '../connection/statements.ts';
 import { factPairs } from '../machine-facts.ts';
+import { PERIOD_CASES } from '../prices/terms.ts';
 import {
   lineage,
   clusterChanges as storedClusterChanges,
@@ -200,8 +201,8 @@ export function isRunInScope(sql: Sql, scope: ChangeScope) {
     : sql`n.changed_at >= ${scope.since} and n.added > 0`;
 }
 
-/** As in domain/price.ts. `FACTOR` multiplies crosswise, since a quotient would be rounded. */
-const minutes = (per: string) => `case ${per} when 'minute' then 1 when 'hour' then 60 else 730 * 60 end`;
+/** `FACTOR` multiplies crosswise, since a quotient would be rounded. */
+const minutes = (per: string) => `case ${per} ${PERIOD_CASES} end`;
 const FACTOR = `case when c.old_currency = c.source_currency
     and c.old_amount > 0 and c.source_amount > 0
   then (c.source_amount * ${minutes('c.old_per')}) / (c.old_amount * ${minutes('c.source_per')}) end`;

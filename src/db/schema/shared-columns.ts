@@ -19,7 +19,7 @@ export const instant = (name: string) =>
 export const amount = (name: string) => numeric(name);
 /** Per minute, in the published currency. */
 export const minutePrice = (name: string) => numeric(name, { precision: 38, scale: 18 });
-const PERIODS = ['minute', 'hour', 'month'] as const;
+export const PERIODS = ['minute', 'hour', 'month'] as const;
 export const statedPrice = {
   sourceAmount: amount('source_amount').notNull(),
   sourcePer: text('source_per', { enum: PERIODS }).notNull(),

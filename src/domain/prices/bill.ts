@@ -1,6 +1,7 @@
 /** What a machine costs with storage, traffic and addresses. Exact: the parts add up to the total. */
 import Big from 'big.js';
 import type { NodePrice } from './cost.ts';
+import { PERIOD_MINUTES } from './price.ts';
 import type { RegionItem, StoredRegionPrice } from './region-price.ts';
 
 const Exact = Big();
@@ -8,7 +9,7 @@ const Exact = Big();
 Exact.DP = 40;
 Exact.RM = Exact.roundHalfUp;
 
-const HOURS_PER_MONTH = 730;
+const HOURS_PER_MONTH = PERIOD_MINUTES.month / PERIOD_MINUTES.hour;
 /** Significant digits of the total: as many as a JSON number has without a rounding error. */
 const DIGITS = 12;
 const GIB_PER_GB = new Exact(10 ** 9).div(2 ** 30);

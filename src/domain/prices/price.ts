@@ -11,10 +11,12 @@ Exact.NE = -19;
 Exact.PE = 40;
 
 /** A month has 730 hours, the figure that providers themselves use. */
-export const MINUTES_PER_MONTH = 43_800;
-const MINUTES = { minute: 1n, hour: 60n, month: BigInt(MINUTES_PER_MONTH) } as const;
+export const PERIOD_MINUTES = { minute: 1, hour: 60, month: 43_800 } as const;
+export const MINUTES_PER_MONTH = PERIOD_MINUTES.month;
+export type BillingPeriod = keyof typeof PERIOD_MINUTES;
 
-export type BillingPeriod = keyof typeof MINUTES;
+const { minute, hour, month } = PERIOD_MINUTES;
+const MINUTES = { minute: BigInt(minute), hour: BigInt(hour), month: BigInt(month) } as const;
 
 export interface SourcePrice {
   /** A plain decimal, e.g. `"0.0052"`. */
@@ -71,19 +73,9 @@ export function pricePerMinute(
   return converted(unscaled(amount), MINUTES[per], currency, publishedCurrency, rates);
 }
 
-export const isSamePrice = (one: SourcePrice, other: SourcePrice): boolean =>
+type Stated = Readonly<Record<'amount' | 'per' | 'currency', string | null>>;
+export const isSamePrice = (one: Stated, other: Stated): boolean =>
   one.amount === other.amount && one.per === other.per && one.currency === other.currency;
-
-/** An amount, and the time that it is for; undefined for a price of a quantity alone. */
-type Rate = Pick<SourcePrice, 'amount'> & { readonly per: SourcePrice['per'] | undefined };
-
-/** Returns the factor between two prices of one currency, above 1 in either direction. Another period alone is no difference. */
-export function priceRatio(before: Rate, after: Rate): number {
-  const each = ({ amount, per }: Rate) =>
-    Number(per === undefined ? amount : pricePerMinute({ amount, per, currency: 'X' }, 'X', {}));
-  const ratio = each(after) / each(before);
-  return Math.max(ratio, 1 / ratio);
-}
 
 /** Does the same as `pricePerMinute` for an amount that is paid once. */
 export function amountIn(

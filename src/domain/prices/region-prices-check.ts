@@ -35,8 +35,3 @@ function problemOf({ item, unit, per, tiers }: OfferedRegionPrice): string | und
   const unsorted = tiers.find(({ from }, i) => i > 0 && Number(from) <= Number(tiers[i - 1]?.from));
   return unsorted && `tiers must ascend; it is ${unsorted.from} after a larger one`;
 }
-
-/** Returns the amount that jumps compare: the first one above zero, per unit. Undefined if everything is free. */
-export function comparedAmount({ tiers }: Pick<OfferedRegionPrice, 'tiers'>): string | undefined {
-  return tiers.find(({ amount }) => Number(amount) > 0)?.amount;
-}

@@ -39,13 +39,13 @@ export interface StoredTerms {
 const YEAR = 365 * 24 * 60;
 
 /** Minutes for which a payment upfront lasts. Nothing is paid upfront for a spot machine. */
-export const TERM_MINUTES: Readonly<Record<Term, number | undefined>> = {
+export const TERM_MINUTES = {
   spot: undefined,
   savings_plan_1y: YEAR,
   savings_plan_3y: 3 * YEAR,
   reserved_1y: YEAR,
   reserved_3y: 3 * YEAR,
-};
+} as const satisfies Record<Term, number | undefined>;
 
 /** Returns a term with its effective price; undefined without an exchange rate. The amounts must be plain decimals. */
 export function storedTerm(

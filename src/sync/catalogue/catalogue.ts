@@ -6,20 +6,13 @@ import {
   type CataloguePreview,
   cataloguePreview,
   countChanges,
+  countWithTerms,
   diffStaged,
   type StagedDiff,
   withdrawnMachines,
 } from '../../db/sync/catalogue/diff.ts';
-import { setJumpsAside } from '../../db/sync/catalogue/price-jumps.ts';
 import { writeRegionPrices } from '../../db/sync/catalogue/region-prices.ts';
 import type { Repeated } from '../../db/sync/catalogue/reject.ts';
-import {
-  countWithTerms,
-  findTermJumps,
-  NO_TERM_JUMPS,
-  setTermJumpsAside,
-  type TermJumps,
-} from '../../db/sync/catalogue/term-jumps.ts';
 import {
   type CatalogueSource,
   lockProvider,
@@ -33,7 +26,7 @@ import { SAMPLE_ROWS } from '../../domain/held-sample.ts';
 import { boundedRejected, type RejectedKey } from '../../domain/rejected-rows.ts';
 import type { CatalogueItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
-import { brokenGuards, type GuardLimits, hasPlansAlone, isFew, runsUntilRetired } from '../guard.ts';
+import { brokenGuards, type GuardLimits, hasPlansAlone, runsUntilRetired } from '../guard.ts';
 import { sampleOfMachines } from '../held-sample.ts';
 import {
   type BatchKind,
@@ -47,7 +40,8 @@ import {
   syncBatch,
 } from '../pipeline.ts';
 import { unmodifiedRegions } from '../validators.ts';
-import { type ComparedPlans, comparePlans, countsOf } from './database-plans.ts';
+import { checkPrices, jumpsOfOthers } from './check-prices.ts';
+import { type ComparedPlans, comparePlans, countsOf, withoutKept } from './database-plans.ts';
 import { readRegions, stampRead } from './read-regions.ts';
 import { type ComparedRegionPrices, compareRegionPrices, type RegionsBatch } from './region-prices.ts';
 import { highestPrice, type StagedCatalogue, stageCatalogue } from './stage.ts';
@@ -93,7 +87,7 @@ export async function previewCatalogue(
       catalogueKind(options.sourceId, batch, true),
       options,
       async (db, limit, { regions }) => ({
-        ...(await cataloguePreview(db, limit)),
+        ...(await previewAll(db, limit)),
         regions: Object.fromEntries(regions),
       }),
     )),
@@ -123,7 +117,7 @@ function catalogueKind(
     compare: (db, staged) => compareCatalogue(db, staged, source, { pricing, limits, approved }),
 
     async hold(db, run, { broken, staged, regions, rejectedWithoutJumps: rejected }, readAt) {
-      const worst = sampleOfMachines(await cataloguePreview(db, SAMPLE_ROWS), pricing.currency);
+      const worst = sampleOfMachines(await previewAll(db, SAMPLE_ROWS), pricing.currency);
       const { asOf, regionPrices, databasePlans, unreadItems } = staged;
       const notRead = unreadItems.size > 0 ? [{ kind: 'unread-prices', items: [...unreadItems] }] : [];
       const others = [...regionPrices, ...databasePlans, ...notRead];
@@ -151,6 +145,19 @@ function catalogueKind(
   };
 }
 
+/** Returns what the batch would change. Of regions and plans it has the price jumps, which may hold the batch. */
+async function previewAll(db: ConnectionDatabase, limit: number | undefined): Promise<CataloguePreview> {
+  const preview = await cataloguePreview(db, limit);
+  const jumps = await jumpsOfOthers(db);
+  if (jumps.length === 0) return preview;
+  const { price = 0 } = preview.totals;
+  return {
+    ...preview,
+    rows: [...jumps.slice(0, limit), ...preview.rows],
+    totals: { ...preview.totals, price: price + jumps.length },
+  };
+}
+
 /** Compares the staged rows with the stored ones, rejects unusable rows, and checks the guards. */
 async function compareCatalogue(
   db: ConnectionDatabase,
@@ -171,21 +178,26 @@ async function compareCatalogue(
       rows: staged.offers + stored,
       rejected: staged.rejected,
       maxPrice: highestPrice(limits.maxHourlyPrice, pricing),
-      maxRatio: limits.priceRatio,
-      isApproved: approved,
     },
   );
-  const { jumps, jumpTypes } = compared.diff;
-  const fewJump = !approved && isFew({ rows: jumps, types: jumpTypes }, seen, limits);
-  const jumped = fewJump ? await setJumpsAside(db, sourceId) : { count: 0, rejected: [] };
-  const terms = await guardTerms(db, staged, sourceId, { limits, approved, seen });
-  const hasSetAside = jumped.count > 0 || terms.rejected.length > 0;
-  const diff = hasSetAside ? await countChanges(db, sourceId) : compared.diff;
-  const rejected = seen - compared.usable + jumped.count;
   const duplicates = await duplicatesIn(db, sourceId, compared);
   const read = readRegions(staged, regions);
-  const batch = { read: read.difference(new Set(unmodified)), known: read, pricing, approved };
-  const { prices, plans } = await compareOthers(db, staged, source, { ...batch, limits });
+  const batch = { read: read.difference(new Set(unmodified)), known: read, pricing, limits };
+  const others = await compareOthers(db, staged, source, batch);
+  const prices = await checkPrices(db, sourceId, {
+    limits,
+    approved,
+    stated: {
+      machine: seen,
+      term: seen,
+      region: staged.regionPrices.length,
+      plan: staged.databasePlans.length,
+    },
+    changed: [...others.prices.changed, ...others.plans.repriced],
+  });
+  const plans = withoutKept(others.plans, prices.keeping.plan);
+  const diff = prices.hasChanged ? await countChanges(db, sourceId) : compared.diff;
+  const rejected = seen - compared.usable + prices.setAside;
   // Neither rows that wait for a setting nor rows that an operator approved are a sign of a broken feed.
   const uncounted = staged.waiting + duplicates.approved;
   const broken = brokenGuards(
@@ -194,11 +206,10 @@ async function compareCatalogue(
       totals: staged.totals,
       duplicates: duplicates.rows,
       duplicateTypes: duplicates.types,
-      setAside: jumped.count,
+      setAside: prices.setAside,
       seen: seen - uncounted,
       rejected: rejected - uncounted,
       knownTerms: diff.termsLost > 0 ? await countWithTerms(db, sourceId) : 0,
-      termJumps: terms.jumps,
       plans: plans.usable,
     },
     limits,
@@ -209,19 +220,18 @@ async function compareCatalogue(
     staged,
     diff,
     regions,
-    regionPrices: prices.prices,
+    regionPrices: new Map([...others.prices.prices].filter(([code]) => !prices.keeping.region.has(code))),
     plans,
     hasOnlyPlans,
-    broken: [...broken, ...plans.broken],
+    broken: [...broken, ...prices.broken, ...plans.broken],
     counts: hasOnlyPlans
       ? { ...countsOf(plans), seen: seen + staged.databasePlans.length, rejected }
       : { seen, rejected, added, changed, withdrawn },
     rejected: boundedRejected([
       ...compared.rejected,
-      ...jumped.rejected,
       ...staged.rejectedTerms,
-      ...terms.rejected,
       ...prices.rejected,
+      ...others.prices.rejected,
       ...plans.rejected,
     ]),
     rejectedWithoutJumps: compared.rejected,
@@ -238,27 +248,12 @@ async function compareOthers(
   { limits, ...rest }: Omit<RegionsBatch, 'unread'> & Pick<CatalogueBatch, 'limits'>,
 ): Promise<{ readonly prices: ComparedRegionPrices; readonly plans: ComparedPlans }> {
   const batch = { ...rest, unread };
-  const ofRegions = { ...batch, stated, unreadItems, maxRatio: limits.priceRatio };
-  const prices = await compareRegionPrices(db, source, ofRegions);
+  const prices = await compareRegionPrices(db, source, { ...batch, stated, unreadItems });
   const isUnread = unreadItems.has('database_plan');
   return {
     prices,
     plans: await comparePlans(db, source, { ...batch, stated: databasePlans, isUnread, limits }),
   };
-}
-
-/** Sets the jumps of terms aside if they are few. @returns the others, for the guards */
-async function guardTerms(
-  db: ConnectionDatabase,
-  { withTerms }: StagedCatalogue,
-  sourceId: string,
-  batch: Pick<CatalogueBatch, 'limits'> & { readonly approved: boolean; readonly seen: number },
-): Promise<{ readonly jumps: TermJumps; readonly rejected: readonly RejectedKey[] }> {
-  const { limits, approved, seen } = batch;
-  if (approved || withTerms === 0) return { jumps: NO_TERM_JUMPS, rejected: [] };
-  const jumps = await findTermJumps(db, sourceId, limits.priceRatio);
-  if (jumps.rows === 0 || !isFew(jumps, seen, limits)) return { jumps, rejected: [] };
-  return { jumps: NO_TERM_JUMPS, rejected: await setTermJumpsAside(db, sourceId) };
 }
 
 const rowsOf = (repeated: readonly Repeated[]) => repeated.reduce((sum, { rows }) => sum + rows, 0);

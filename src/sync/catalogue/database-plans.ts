@@ -1,13 +1,13 @@
 /** Plans of managed databases in a batch: checked, converted, compared with the stored ones, and guarded. */
 import type { ConnectionDatabase } from '../../db/connection/connect.ts';
 import { type StoredPlan, storedPlans, type WrittenPlan } from '../../db/sync/catalogue/database-plans.ts';
-import { type IsAccepted, readAccepted } from '../../db/sync/catalogue/region-prices.ts';
 import type { CatalogueSource } from '../../db/sync/catalogue/write.ts';
 import { type OfferedPlan, planName, planProblem, type StatedPlan } from '../../domain/database-plan.ts';
-import { decimal, isSamePrice, pricePerMinute, priceRatio } from '../../domain/prices/price.ts';
+import { decimal, isSamePrice, pricePerMinute } from '../../domain/prices/price.ts';
 import type { RejectedKey, RejectionCode } from '../../domain/rejected-rows.ts';
 import type { Pricing } from '../currency.ts';
-import { type BrokenGuard, brokenPlanGuards, type GuardLimits, isFew } from '../guard.ts';
+import { type BrokenGuard, brokenPlanGuards, type GuardLimits } from '../guard.ts';
+import type { ChangedPrice } from './check-prices.ts';
 import type { RegionsBatch } from './region-prices.ts';
 import { highestPrice } from './stage.ts';
 
@@ -21,9 +21,11 @@ export interface PlansBatch extends RegionsBatch {
 export interface ComparedPlans {
   /** New plans, and stored ones with another value. */
   readonly changed: readonly WrittenPlan[];
+  /** Prices of stored plans that change. */
+  readonly repriced: readonly ChangedPrice[];
   /** Ids of plans that their source does not state any more. */
   readonly gone: readonly number[];
-  /** Stated plans without a problem; some may be price jumps. */
+  /** Stated plans without a problem. */
   readonly usable: number;
   readonly rejected: readonly RejectedKey[];
   readonly broken: readonly BrokenGuard[];
@@ -35,30 +37,24 @@ export function countsOf({ changed }: ComparedPlans): { readonly added: number; 
   return { added, changed: changed.length - added };
 }
 
-interface Jump {
-  readonly row: StatedPlan;
-  readonly before: StoredPlan;
-  readonly ratio: number;
-}
-
-const NONE: ComparedPlans = { changed: [], gone: [], usable: 0, rejected: [], broken: [] };
+const NONE: ComparedPlans = { changed: [], repriced: [], gone: [], usable: 0, rejected: [], broken: [] };
 const keyOf = (regionCode: string, plan: OfferedPlan) => `${regionCode}/${planName(plan)}`;
 
-/** Returns the plans to write. A bad plan, or one of few jumps, keeps its last values. */
+/** Returns the plans to write. A bad plan keeps its last values. */
 export async function comparePlans(
   db: ConnectionDatabase,
   source: CatalogueSource,
   batch: PlansBatch,
 ): Promise<ComparedPlans> {
-  const { stated, isUnread, unread, read, known, limits, approved } = batch;
-  const stored = await storedPlans(db, source.provider.id);
+  const { stated, isUnread, unread, read, known, limits } = batch;
+  const stored = await storedPlans(db, source);
   if (stated.length === 0 && stored.length === 0) return NONE;
   const before = new Map(stored.map((plan) => [keyOf(plan.regionCode, plan), plan]));
-  const isAccepted = approved ? undefined : await readAccepted(db, source.id);
   const rejected: RejectedKey[] = [];
   const seen = new Set<string>();
-  const good: StatedPlan[] = [];
-  const jumps: Jump[] = [];
+  const changed: WrittenPlan[] = [];
+  const repriced: ChangedPrice[] = [];
+  let usable = 0;
   for (const row of stated) {
     const key = keyOf(row.regionCode, row.plan);
     // The batch reports the region itself.
@@ -69,26 +65,23 @@ export async function comparePlans(
       rejected.push(rejectedPlan(row, code, problem ?? ''));
       continue;
     }
-    const old = before.get(key);
-    const ratio = old && !old.isRetired && isAccepted ? jumpFrom(old, row, isAccepted) : 1;
-    if (old && ratio > limits.priceRatio) jumps.push({ row, before: old, ratio });
-    else good.push(row);
+    usable += 1;
+    const written = changeOf(row, before.get(key), source, batch);
+    if (!written) continue;
+    changed.push(written);
+    repriced.push(...priceChange(before.get(key), written));
   }
-  const usable = good.length + jumps.length;
-  const types = new Set(jumps.map(({ row: { plan } }) => `${plan.engine} ${plan.name}`)).size;
-  const fewJump = isFew({ rows: jumps.length, types }, stated.length, limits);
-  if (fewJump) rejected.push(...jumps.map((jump) => rejectedJump(jump, source.id)));
-  else good.push(...jumps.map(({ row }) => row));
   const own = stored.filter(({ sourceId, isRetired }) => sourceId === source.id && !isRetired);
   const isKept = (code: string) => isUnread || unread.has(code) || (known.has(code) && !read.has(code));
   const gone = own.filter((plan) => !isKept(plan.regionCode) && !seen.has(keyOf(plan.regionCode, plan)));
-  const held = { rows: fewJump ? 0 : jumps.length, ratio: Math.max(1, ...jumps.map(({ ratio }) => ratio)) };
-  const counts = { known: own.length, missing: gone.length, stated: stated.length, jumps: held };
-  const broken = brokenPlanGuards(counts, limits);
-  const changed = good.flatMap((row) =>
-    changeOf(row, before.get(keyOf(row.regionCode, row.plan)), source, batch),
-  );
-  return { changed, gone: gone.map(({ id }) => id), usable, rejected, broken };
+  const broken = brokenPlanGuards({ known: own.length, missing: gone.length }, limits);
+  return { changed, repriced, gone: gone.map(({ id }) => id), usable, rejected, broken };
+}
+
+/** Returns the plans without those that keep their last values. @param keeping `region/name` */
+export function withoutKept(plans: ComparedPlans, keeping: ReadonlySet<string>): ComparedPlans {
+  if (keeping.size === 0) return plans;
+  return { ...plans, changed: plans.changed.filter((plan) => !keeping.has(keyOf(plan.regionCode, plan))) };
 }
 
 function problemOf(
@@ -106,38 +99,48 @@ function problemOf(
 const perMinute = ({ price }: OfferedPlan, { currency, rates }: Pricing) =>
   decimal(price.amount) === undefined ? undefined : pricePerMinute(price, currency, rates);
 
-/** Returns the factor between the two prices. An accepted price and another currency are no jump: 1. */
-function jumpFrom(before: StoredPlan, { regionCode, plan }: StatedPlan, isAccepted: IsAccepted): number {
-  const isComparable = before.price.currency === plan.price.currency;
-  return isComparable && !isAccepted(keyOf(regionCode, plan), plan.price)
-    ? priceRatio(before.price, plan.price)
-    : 1;
-}
-
+/**
+ * Returns the plan to store; undefined if nothing of it differs. A plan without an exchange rate keeps its last price, like a machine. An unchanged plan stays that of another source, unless this one has read its region since.
+ */
 function changeOf(
   { regionCode, plan }: StatedPlan,
   before: StoredPlan | undefined,
   source: CatalogueSource,
   { pricing }: PlansBatch,
-): WrittenPlan[] {
-  const price = { ...plan.price, amount: decimal(plan.price.amount) ?? plan.price.amount };
+): WrittenPlan | undefined {
+  const converted = perMinute(plan, pricing) ?? null;
+  const isPriced = before !== undefined && !before.isRetired && before.perMinute !== null;
+  const stated = { ...plan.price, amount: decimal(plan.price.amount) ?? plan.price.amount };
+  const price = converted === null && isPriced ? before.price : stated;
   const isRepriced = !before || before.isRetired || !isSamePrice(before.price, price);
-  const after = { ...plan, price, regionCode, perMinute: perMinute(plan, pricing) ?? null };
+  const after = {
+    ...plan,
+    price,
+    regionCode,
+    perMinute: converted === null && isPriced ? before.perMinute : converted,
+  };
   const isSame =
     !isRepriced &&
-    before.sourceId === source.id &&
+    (before.sourceId === source.id || !before.isBehind) &&
     (['cpu', 'ram', 'ramUnit', 'storage', 'perMinute'] as const).every(
       (field) => before[field] === after[field],
     );
-  return isSame ? [] : [{ ...after, id: before?.id ?? null, isRepriced }];
+  return isSame ? undefined : { ...after, id: before?.id ?? null, isRepriced };
 }
 
-function rejectedJump({ row, before, ratio }: Jump, sourceId: string): RejectedKey {
-  const { amount, currency, per } = row.plan.price;
-  const key = keyOf(row.regionCode, row.plan);
-  const { amount: from, per: perBefore } = before.price;
-  const reason = `price goes from ${from} ${currency} per ${perBefore} to ${amount} ${currency} per ${per}, a factor of ${ratio.toPrecision(3)}; readers keep the last one. If it is right: fleetbook accept ${sourceId} ${key} ${amount}`;
-  return { ...rejectedPlan(row, 'price_jump', reason), price: { amount, per, currency } };
+function priceChange(before: StoredPlan | undefined, { regionCode, ...after }: WrittenPlan): ChangedPrice[] {
+  if (!before || before.isRetired || !after.isRepriced) return [];
+  return [
+    {
+      kind: 'plan',
+      regionCode,
+      name: planName(after),
+      type: `${after.engine} ${after.name}`,
+      unit: null,
+      before: { ...before.price, price: before.perMinute },
+      after: { ...after.price, price: after.perMinute },
+    },
+  ];
 }
 
 function rejectedPlan({ regionCode, plan }: StatedPlan, code: RejectionCode, reason: string): RejectedKey {

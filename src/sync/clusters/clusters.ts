@@ -1,5 +1,4 @@
 import { approvedRows } from '../../db/quarantine.ts';
-import { NO_TERM_JUMPS } from '../../db/sync/catalogue/term-jumps.ts';
 import {
   type ClusterDiff,
   computeClusterDiff,
@@ -49,18 +48,14 @@ interface ComparedClusters extends Compared {
 /** Inputs of guards that concern machines only. */
 const NO_MACHINES = {
   repriced: 0,
-  priceRatio: 1,
   withdrawn: 0,
   reshaped: 0,
   memoryFactor: 1,
-  jumps: 0,
-  jumpTypes: 0,
   duplicates: 0,
   duplicateTypes: 0,
   setAside: 0,
   knownTerms: 0,
   termsLost: 0,
-  termJumps: NO_TERM_JUMPS,
   plans: 0,
   totals: [],
 };

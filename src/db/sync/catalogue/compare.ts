@@ -45,9 +45,6 @@ export const catalogueDiff = pgTable('catalogue_diff', (c) => ({
   termsRestated: c.boolean('terms_restated').notNull(),
   termsLost: c.boolean('terms_lost').notNull(),
   differs: c.boolean('differs').notNull(),
-  /** The factor of a price change, and whether it exceeds the limit; see price-jumps.ts. */
-  ratio: c.numeric('ratio').notNull(),
-  jumps: c.boolean('jumps').notNull(),
 }));
 
 /** Machines that the batch lacks. `tolerated`: the batch has an unusable row that may be the machine's. */
@@ -145,8 +142,6 @@ export async function compare(
       termsRestated,
       termsLost: sql`(${isReported} and not (${wasRetired}) and ${termsChanged} and ${losesTerms(m.terms, terms)})`,
       differs,
-      ratio: sql`1::numeric`,
-      jumps: sql`false`,
     })}
     from (${stagedOffers} o
       left join ${regions} r

@@ -2,9 +2,9 @@
 import type { OfferedPlan } from '../../../domain/database-plan.ts';
 import { decimal } from '../../../domain/prices/price.ts';
 import type { ConnectionDatabase } from '../../connection/connect.ts';
-import { eq, getTableColumns, sql } from '../../connection/drizzle.ts';
+import { alias, and, eq, getTableColumns, sql } from '../../connection/drizzle.ts';
 import { array, inCatalogue, insertInto, nameOf, notRetired } from '../../connection/statements.ts';
-import { databasePlanPrices, databasePlans, regions } from '../../schema.ts';
+import { databasePlanPrices, databasePlans, regionFreshness, regions } from '../../schema.ts';
 import { RAISE } from '../../versions.ts';
 import type { CatalogueSource } from './write.ts';
 
@@ -16,16 +16,30 @@ export interface StoredPlan extends OfferedPlan {
   /** Per minute, in the published currency; null without an exchange rate. */
   readonly perMinute: string | null;
   readonly sourceId: string;
+  /** Its source is staler than the reading one: this one has read its region since. */
+  readonly isBehind: boolean;
   readonly isRetired: boolean;
 }
 
-/** Returns all plans of a provider, with retired ones: a plan that returns keeps its id. */
-export async function storedPlans(db: ConnectionDatabase, providerId: number): Promise<StoredPlan[]> {
+const f = regionFreshness;
+const mine = alias(regionFreshness, 'mine');
+
+/** Returns all plans of a provider, with retired ones: a plan that returns keeps its id. @param source that reads them */
+export async function storedPlans(
+  db: ConnectionDatabase,
+  { id, provider }: CatalogueSource,
+): Promise<StoredPlan[]> {
   const rows = await db
-    .select({ ...getTableColumns(p), regionCode: regions.code })
+    .select({
+      ...getTableColumns(p),
+      regionCode: regions.code,
+      isBehind: sql<boolean>`coalesce(${f.verifiedAt} < ${mine.verifiedAt}, false)`,
+    })
     .from(p)
     .innerJoin(regions, eq(regions.id, p.regionId))
-    .where(inCatalogue(regions, providerId));
+    .leftJoin(f, and(eq(f.regionId, p.regionId), eq(f.sourceId, p.sourceId)))
+    .leftJoin(mine, and(eq(mine.regionId, p.regionId), eq(mine.sourceId, id)))
+    .where(inCatalogue(regions, provider.id));
   const number = (text: string | null) => (text === null ? null : Number(text));
   return rows.map(({ sourceAmount, sourcePer, sourceCurrency, price, retiredAt, ...plan }) => ({
     ...plan,

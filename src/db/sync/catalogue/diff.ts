@@ -9,7 +9,6 @@ import { factsJson } from '../../machine-facts.ts';
 import { machines } from '../../schema.ts';
 import { stagedOffers } from '../staged.ts';
 import { catalogueDiff, catalogueMissing, compare, moveMissing } from './compare.ts';
-import { markJumps } from './price-jumps.ts';
 import { type Bounds, type Repeated, rejectUnusable } from './reject.ts';
 
 /** Counts of machines. A machine is one type in one region. */
@@ -21,11 +20,6 @@ export interface CatalogueDiff {
   /** Machines with another amount, period or currency, without those that are sold out now. */
   readonly repriced: number;
   readonly missing: number;
-  /** The largest factor of a published price change, up or down; 1 without any. See price-jumps.ts. */
-  readonly priceRatio: number;
-  /** Machines whose factor exceeds the batch's `maxRatio`, and the number of their types. */
-  readonly jumps: number;
-  readonly jumpTypes: number;
   readonly withdrawn: number;
   readonly soldOut: number;
   readonly reshaped: number;
@@ -35,9 +29,6 @@ export interface CatalogueDiff {
 }
 
 export interface StagedBatch extends Bounds {
-  /** A published price jumps if it changes by a larger factor. */
-  readonly maxRatio: number;
-  readonly isApproved: boolean;
   readonly rows: number;
   readonly rejected: readonly RejectedKey[];
 }
@@ -74,7 +65,6 @@ export async function diffStaged(
   }
   rejected = boundedRejected(rejected);
   await moveMissing(db, rejected);
-  await markJumps(db, source.id, batch);
   const diff = await countChanges(db, source.id);
   return { diff, rejected, usable: rows, repeated };
 }
@@ -116,12 +106,14 @@ export async function countChanges(db: ConnectionDatabase, sourceId: string): Pr
       memoryFactor: sql<number>`coalesce(mode() within group (order by (${d.ram} / nullif(${d.oldRam}, 0)))
         filter (where ${d.reshaped} and ${changes}), 1)::float`,
       termsLost: countIf(d.termsLost),
-      jumps: countIf(d.jumps),
-      jumpTypes: sql<number>`(count(distinct ${d.name}) filter (where ${d.jumps}))::int`,
-      priceRatio: sql<number>`coalesce(max(${d.ratio}), 1)::float`,
     })
     .from(d);
   return only(counts);
+}
+
+/** Counts the machines of a source with terms. */
+export function countWithTerms(db: ConnectionDatabase, sourceId: string): Promise<number> {
+  return db.$count(machines, sql`${notRetired(machines, sourceId)} and ${machines.terms} is not null`);
 }
 
 export async function withdrawnMachines(db: ConnectionDatabase): Promise<ReasonGroup[]> {

@@ -1,10 +1,9 @@
 /** Statements about the prices of regions. */
-import type { SourcePrice } from '../../../domain/prices/price.ts';
 import type { StoredRegionPrice } from '../../../domain/prices/region-price.ts';
 import type { ConnectionDatabase } from '../../connection/connect.ts';
-import { and, eq, isNotNull, type SQLWrapper, sql } from '../../connection/drizzle.ts';
+import { and, isNotNull, type SQLWrapper, sql } from '../../connection/drizzle.ts';
 import { inCatalogue, increment, insertInto } from '../../connection/statements.ts';
-import { acceptedPrices, regionPrices, regions } from '../../schema.ts';
+import { regionPrices, regions } from '../../schema.ts';
 
 /** Returns the stored prices by region code, of regions that have some. */
 export async function storedRegionPrices(
@@ -16,17 +15,6 @@ export async function storedRegionPrices(
     .from(regions)
     .where(and(inCatalogue(regions, providerId), isNotNull(regions.prices)));
   return new Map(rows.map(({ code, prices }) => [code, prices ?? []]));
-}
-
-/** Tells whether an operator accepted a price. @param key `<region>/<name of the price>` */
-export type IsAccepted = (key: string, price: Pick<SourcePrice, 'amount' | 'currency'>) => boolean;
-
-export async function readAccepted(db: ConnectionDatabase, sourceId: string): Promise<IsAccepted> {
-  const rows = await db.select().from(acceptedPrices).where(eq(acceptedPrices.sourceId, sourceId));
-  const textOf: (...of: Parameters<IsAccepted>) => string = (key, { amount, currency }) =>
-    `${key} ${Number(amount)} ${currency}`;
-  const accepted = new Set(rows.map((row) => textOf(`${row.regionCode}/${row.name}`, row)));
-  return (key, price) => accepted.has(textOf(key, price));
 }
 
 /** Stores the differing prices, raises the versions of their regions, and writes the history. Returns whether any differs. */

@@ -1,9 +1,9 @@
 /** Terms of a product: on demand, and reserved. */
 import Big from 'big.js';
 import { z } from 'zod';
-import { decimal, isPositive } from '../../../domain/prices/price.ts';
+import { decimal, isPositive, PERIOD_MINUTES } from '../../../domain/prices/price.ts';
 import type { OfferedTier } from '../../../domain/prices/region-price.ts';
-import type { OfferedTerm } from '../../../domain/prices/term.ts';
+import { type OfferedTerm, TERM_MINUTES } from '../../../domain/prices/term.ts';
 import { amount } from '../../schema/fields.ts';
 import { latestPrice, type Row, readRow, rowOf, unusable, valueIn } from '../../schema/rows.ts';
 
@@ -111,7 +111,6 @@ const Lease = z.object({
 type Lease = z.infer<typeof Lease>;
 
 const LEASES = { '1yr': 'reserved_1y', '3yr': 'reserved_3y' } as const;
-const HOURS = { '1yr': 8760, '3yr': 3 * 8760 } as const;
 type Length = keyof typeof LEASES;
 const isLength = (text: string): text is Length => Object.hasOwn(LEASES, text);
 
@@ -164,7 +163,8 @@ function costOf(option: string, length: Length, leases: readonly Lease[]): Way {
   }
   const [[hourly = '0', other], [upfront = '0', another]] = [[...paid.Hrs], [...paid.Quantity]];
   if (other !== undefined || another !== undefined) return unusable(`${length} ${option} has several prices`);
-  const total = new Big(hourly).times(HOURS[length]).plus(upfront);
+  const hours = TERM_MINUTES[LEASES[length]] / PERIOD_MINUTES.hour;
+  const total = new Big(hourly).times(hours).plus(upfront);
   if (total.lte(0)) return unusable(`${length} ${option} costs nothing`);
   const price = { amount: hourly, per: 'hour', currency: 'USD' } as const;
   return { term: isPositive(upfront) ? { price, upfront } : { price }, total };
