@@ -54,6 +54,19 @@ export function memory(amount: number, sourceUnit: SourceMemoryUnit): Pick<Offer
   return { ram: amount / PER_GIB[sourceUnit], ramUnit: 'Binary' };
 }
 
+/**
+ * Returns the whole memory that a fractional one probably stands for: 15.625 GiB are 16,000 MiB, which a list of decimal sizes states
+ * for 16 GB. Undefined if the memory is whole, or no whole one after the same division by 1000.
+ */
+export function meantMemory({ ram, ramUnit }: Pick<Offer, 'ram' | 'ramUnit'>): string | undefined {
+  const isBinary = ramUnit === 'Binary';
+  const meant = isBinary ? (ram * 1024) / 1000 : (ram * 1000) / 1024;
+  // 16.384 × 1000 is a little more than 16384.
+  const whole = Math.round(meant);
+  if (Number.isInteger(ram) || whole < 1 || Math.abs(meant - whole) > 1e-9 * whole) return undefined;
+  return `${whole} ${isBinary ? 'GB' : 'GiB'}`;
+}
+
 /** Returns bytes in GB if they are a multiple of 10^9, else in GiB: a provider may count machines in GiB and databases in GB. */
 export function memoryOfBytes(bytes: number): Pick<Offer, 'ram' | 'ramUnit'> {
   return bytes % 1e9 === 0 ? memory(bytes / 1e9, 'GB') : memory(bytes, 'bytes');

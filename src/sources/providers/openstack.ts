@@ -6,6 +6,7 @@ import { PRICE_LIST, priceRowsIn } from '../price-rows.ts';
 import { architectureNamed, cpuKind } from '../schema/facts.ts';
 import { count, label } from '../schema/fields.ts';
 import { offerItem, orRejected, rejectedRow } from '../schema/items.ts';
+import { WrongUnits } from '../schema/left-out.ts';
 import { labelIn, parseRow, type Row, readRow, unusable, valueIn } from '../schema/rows.ts';
 import type { CatalogueItem, GenericCatalogueAdapter, RejectedRow, SourceHttp } from '../source.ts';
 import { badAnswer } from '../source.ts';
@@ -86,13 +87,17 @@ are disabled or not public are \`unavailable\`; flavors with a GPU, a passed-thr
     yield { kind: 'region', code: region, name: regionName };
     const { listed, nameless } = await readPrices(http.at(prices, 'none'), region);
     yield* nameless;
+    const wrongUnits = new WrongUnits();
     let seen = 0;
     for await (const row of flavors(http)) {
       seen += 1;
       const name = labelIn(row, 'name');
       const key = name === undefined ? `flavor ${seen}` : `${name}@${region}`;
-      yield orRejected(key, { name, regionCode: region }, () => offer(row, region, listed));
+      const item = orRejected(key, { name, regionCode: region }, () => offer(row, region, listed));
+      wrongUnits.note(item);
+      yield item;
     }
+    yield* wrongUnits.rows();
   },
 };
 

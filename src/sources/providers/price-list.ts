@@ -5,6 +5,7 @@ import { columnTable, PriceColumns, requiredColumns } from '../price-columns.ts'
 import { PRICE_LIST, priceRowsIn } from '../price-rows.ts';
 import { label } from '../schema/fields.ts';
 import { offerItem, rejectedRow } from '../schema/items.ts';
+import { WrongUnits } from '../schema/left-out.ts';
 import { labelIn, type Row, readRow } from '../schema/rows.ts';
 import type { CatalogueItem, GenericCatalogueAdapter } from '../source.ts';
 
@@ -30,7 +31,8 @@ export const adapter: GenericCatalogueAdapter = {
 or a JSON array of objects with these fields. Other columns and the order of columns and rows are ignored. An unusable row
 is rejected; the reason names its line and column, and the row's machine keeps its last values. To remove a machine from
 the catalogue, fill \`excluded\`. If rows name one region differently, the region keeps its name. A list that is cut,
-broken or empty changes nothing. To replace a file, rename a new file over it: then no half of it is ever read.
+broken or empty changes nothing. A memory that is no whole number of GB or GiB is not published. If a division by 1000
+instead of 1024 explains it, such as 16000 \`MiB\` for 16 \`GB\`, one rejected row says so. To replace a file, rename a new file over it: then no half of it is ever read.
 
 ${columnTable(PriceColumns)}
 
@@ -42,6 +44,7 @@ dc1,,m.gpu,8,64,GiB,1.40,hour,CHF,accelerated
 
   async *catalogue({ http }) {
     const names = new Map<string, Map<string, string>>();
+    const wrongUnits = new WrongUnits();
     const answer = await http.streamIfModified('', PRICE_LIST);
     if ('unmodified' in answer) {
       yield { kind: 'unmodified', validator: answer.unmodified };
@@ -60,8 +63,11 @@ dc1,,m.gpu,8,64,GiB,1.40,hour,CHF,accelerated
       names.set(value.region_code, given);
       if (value.region_name != null && !given.has(value.region_name) && given.size < NAMES_SHOWN)
         given.set(value.region_name, at);
-      yield offer(value);
+      const item = offer(value);
+      wrongUnits.note(item);
+      yield item;
     }
+    yield* wrongUnits.rows();
     for (const [code, given] of names) yield regionNamed(code, given);
     if (answer.validator !== undefined) yield { kind: 'validator', validator: answer.validator };
   },

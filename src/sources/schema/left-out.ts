@@ -1,4 +1,5 @@
-import type { RejectedRow } from '../source.ts';
+import { meantMemory } from '../../domain/machine.ts';
+import type { CatalogueItem, RejectedRow } from '../source.ts';
 import { rejectedRow } from './items.ts';
 import { rowOf } from './rows.ts';
 
@@ -33,5 +34,32 @@ export class LeftOut {
       const prices = count === 1 ? 'one price is' : `${count} prices are`;
       yield rejectedRow(key, `${prices} left out; the first is ${first}`, { name: kind, regionCode });
     }
+  }
+}
+
+/**
+ * Reports, in one rejected row, the offers whose memory is probably counted in a wrong unit. They are no whole number of GB or GiB, so
+ * they are stored and not published.
+ */
+export class WrongUnits {
+  #count = 0;
+  #first = '';
+
+  note(item: CatalogueItem): void {
+    if (item.kind !== 'offer' || item.offer.excluded !== undefined) return;
+    const { name, regionCode, ram, ramUnit } = item.offer;
+    const meant = meantMemory(item.offer);
+    if (meant === undefined) return;
+    this.#count += 1;
+    if (this.#count === 1)
+      this.#first = `${name}@${regionCode} with ${ram} ${ramUnit === 'Binary' ? 'GiB' : 'GB'}. Thousands may be counted as 1024s, or the reverse: is it ${meant}?`;
+  }
+
+  *rows(): Generator<RejectedRow> {
+    if (this.#count === 0) return;
+    const machines = this.#count === 1 ? 'one machine is' : `${this.#count} machines are`;
+    const reason = `${machines} not published, since the memory is no whole number of GB or GiB; the first is ${this.#first}`;
+    // No machine has this name.
+    yield rejectedRow('units of memory', reason, { name: 'units of memory' });
   }
 }

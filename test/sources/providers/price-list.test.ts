@@ -105,3 +105,25 @@ it('a machine at zero is not published, and an excluded one has a reason', async
   const excluded = items.flatMap((item) => (item.kind === 'offer' ? [item.offer.excluded] : []));
   expect(excluded).toEqual(['zero_price', 'unavailable']);
 });
+
+it.each([
+  ['16000,MiB', '15.625 GiB. Thousands may be counted as 1024s, or the reverse: is it 16 GB?'],
+  ['15.625,GiB', '15.625 GiB. Thousands may be counted as 1024s, or the reverse: is it 16 GB?'],
+  ['16.384,GB', '16.384 GB. Thousands may be counted as 1024s, or the reverse: is it 16 GiB?'],
+  ['0.5,GiB', undefined],
+  ['3.75,GiB', undefined],
+  ['15.25,GB', undefined],
+  ['16,GiB', undefined],
+])('a memory of %s is reported if its unit is probably wrong', async (ram, mistake) => {
+  const items = await itemsOf(`dc1,,a,2,${ram},0.02,hour,CHF,`, `dc2,,a,2,${ram},0.02,hour,CHF,sold_out`);
+  expect(items.filter(({ kind }) => kind === 'offer')).toHaveLength(2);
+  const about =
+    'one machine is not published, since the memory is no whole number of GB or GiB; the first is a@dc1 with';
+  const row = {
+    kind: 'rejected',
+    key: 'units of memory',
+    name: 'units of memory',
+    reason: `${about} ${mistake}`,
+  };
+  expect(items.filter(({ kind }) => kind === 'rejected')).toEqual(mistake === undefined ? [] : [row]);
+});
