@@ -1,5 +1,5 @@
-/** Finds when the source of old data runs next, from the schedules that workers store in the cache. */
-import type { FindNextRun, NextRun } from '../http/protocol/max-age.ts';
+/** Finds the source of old data, and when it runs next, from the schedules that workers store in the cache. */
+import type { FindSource, NextRun } from '../http/protocol/max-age.ts';
 import { SCHEDULES_KEY } from '../snapshot/document/keys.ts';
 import type { CacheSubscription } from '../snapshot/read/cache-subscription.ts';
 import type { Documents } from '../snapshot/read/documents.ts';
@@ -8,14 +8,14 @@ const READ_EVERY_MS = 1000;
 /** Most seconds until the next attempt if a run is overdue, and may end at any time. */
 const OVERDUE_RETRY_AFTER_S = 60;
 
-export function nextRunFinder(
+export function sourceFinder(
   { freshness }: Pick<Documents, 'freshness'>,
   subscription: Pick<CacheSubscription, 'commands'>,
   now: () => number = Date.now,
-): FindNextRun {
+): FindSource {
   let schedules: Promise<Record<string, string> | undefined> | undefined;
   let readAt = Number.NEGATIVE_INFINITY;
-  const readSchedules = () => {
+  const readSchedules = async () => {
     if (performance.now() - readAt > READ_EVERY_MS) {
       readAt = performance.now();
       schedules = subscription.commands.run((redis) => redis.hgetall(SCHEDULES_KEY));
@@ -24,8 +24,12 @@ export function nextRunFinder(
   };
   return async (asOf) => {
     const source = freshness.sourceAt(asOf);
-    const schedule = source === undefined ? undefined : (await readSchedules())?.[source];
-    return schedule === undefined ? undefined : nextRun(schedule, new Date(asOf), new Date(now()));
+    if (!source) return undefined;
+    const schedule = (await readSchedules().catch(() => undefined))?.[source.id];
+    return {
+      id: source.isOfClusters ? undefined : source.id,
+      nextRun: schedule === undefined ? undefined : await nextRun(schedule, new Date(asOf), new Date(now())),
+    };
   };
 }
 

@@ -6,7 +6,7 @@ import { openStore } from '../db/connection/connect.ts';
 import { postgresProblem, type ServerSetting } from '../db/connection/server-problem.ts';
 import { TokenUse } from '../db/token-use.ts';
 import type { ApiDeps, ApiFeature } from '../http/app.ts';
-import type { FindNextRun } from '../http/protocol/max-age.ts';
+import type { FindSource } from '../http/protocol/max-age.ts';
 import { ResponseCache } from '../http/response-cache.ts';
 import { Searchable } from '../snapshot/catalogue/searchable.ts';
 import {
@@ -34,7 +34,7 @@ import {
 import { watchReaderMisfit } from './database-misfit.ts';
 import { Disposer } from './disposer.ts';
 import { FEATURES } from './features.ts';
-import { nextRunFinder } from './next-run.ts';
+import { sourceFinder } from './next-run.ts';
 
 export interface Reader extends AsyncDisposable {
   readonly catalogue: CatalogueReader;
@@ -43,7 +43,7 @@ export interface Reader extends AsyncDisposable {
   readonly features: readonly ApiFeature[];
   addMetrics(registry: Registry): void;
   readonly responses: ResponseCache;
-  readonly findNextRun: FindNextRun;
+  readonly findSource: FindSource;
   /** Ready if it knows the lineage and can answer the list of providers. */
   readiness(): Promise<{ ready: boolean; checks: Record<string, string> }>;
 }
@@ -146,7 +146,7 @@ export async function composeReader(
       for (const { addMetrics } of [...copies, ...parts]) addMetrics?.(registry);
     },
     responses: new ResponseCache(documents, memory.responses),
-    findNextRun: nextRunFinder(documents, subscription),
+    findSource: sourceFinder(documents, subscription),
     readiness: () => readiness(documents, subscription, copy !== undefined),
     [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
   };

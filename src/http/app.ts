@@ -14,7 +14,7 @@ import { cutWhenIdle, type Drain, drainOnClose } from './protocol/connections.ts
 import { type CorsOrigins, corsListener } from './protocol/cors.ts';
 import { deadline } from './protocol/deadline.ts';
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from './protocol/limits.ts';
-import type { FindNextRun } from './protocol/max-age.ts';
+import type { FindSource } from './protocol/max-age.ts';
 import { accepts } from './protocol/negotiate.ts';
 import { refuseUnderPressure } from './protocol/pressure.ts';
 import { NOT_ACCEPTABLE, plainProblem, sendProblem } from './protocol/problem.ts';
@@ -71,7 +71,7 @@ export interface ApiDeps {
   /** Without them there are no CORS headers. */
   readonly corsOrigins?: CorsOrigins | undefined;
   /** Finds when data that is too old for a request is read again. */
-  readonly findNextRun?: FindNextRun | undefined;
+  readonly findSource?: FindSource | undefined;
   /** Runs the rest of a request, so that its log lines have its id. */
   inLogContext?(fields: { readonly requestId: string }, work: () => void): void;
 }
@@ -104,7 +104,7 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     sendAnswer: answerSender(limits.idleTimeoutMs, drain.closeLater),
     withDeadline: deadline(limits.answerTimeoutMs),
     responses: deps.responses,
-    findNextRun: deps.findNextRun ?? (async () => undefined),
+    findSource: deps.findSource ?? (async () => undefined),
     limits,
     endless,
   };

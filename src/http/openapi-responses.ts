@@ -93,7 +93,10 @@ const TOO_OLD = dataTooOld({
   asOf: '2026-03-01T04:17:02Z',
   maxAge: 3600,
   now: Date.parse('2026-03-01T06:17:02Z'),
-  nextRun: { dueAt: '2026-03-01T10:17:00Z', retryAfterSeconds: 14_398 },
+  source: {
+    id: 'hetzner',
+    nextRun: { dueAt: '2026-03-01T10:17:00Z', retryAfterSeconds: 14_398 },
+  },
 });
 
 const INVALID = 'A parameter is missing, repeated or invalid; `parameter` names it';

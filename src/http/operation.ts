@@ -12,7 +12,7 @@ import { type Answer, type EncodedBody, type MaybePromise, whenThere } from '../
 import { type GuardDeps, guard, guardHook } from './auth.ts';
 import type { Schema } from './openapi-schemas.ts';
 import { PreparedAnswer } from './prepared-answer.ts';
-import { type FindNextRun, isYoungEnough, tooOld } from './protocol/max-age.ts';
+import { type FindSource, isYoungEnough, tooOld } from './protocol/max-age.ts';
 import { accepts } from './protocol/negotiate.ts';
 import { type Parameters, requestSchemas, type Values } from './protocol/parameters.ts';
 import { NOT_ACCEPTABLE, NOT_FOUND, Problem, sendProblem } from './protocol/problem.ts';
@@ -75,7 +75,7 @@ export interface OperationDeps extends GuardDeps {
   readonly sendAnswer: SendAnswer;
   readonly pressure: onRequestHookHandler;
   readonly responses: ResponseCache | undefined;
-  readonly findNextRun: FindNextRun;
+  readonly findSource: FindSource;
 }
 
 /** The route options of all operations. The token is verified before everything that could reveal data. */
@@ -104,13 +104,13 @@ export function answerRecorder({ recorder }: Pick<OperationDeps, 'recorder'>, pa
 /** Adds the route. The contract sets the order: token, then `Accept`, parameters, data. */
 export function addOperation(app: FastifyInstance, operation: Operation, deps: OperationDeps): void {
   const { path, scope, shared, read } = operation;
-  const { sendAnswer, withDeadline, rateLimit, responses, findNextRun } = deps;
+  const { sendAnswer, withDeadline, rateLimit, responses, findSource } = deps;
   const answered = answerRecorder(deps, path);
 
   /** Sends an answer, unless it is older than the request accepts. Compresses it first if the request's coding is missing. */
   function send(request: FastifyRequest, reply: FastifyReply, prepared: PreparedAnswer): MaybePromise<void> {
     const { body, asOf } = prepared.answer;
-    if (!isYoungEnough(request.headers, asOf)) return refuseOld(request, reply, asOf, findNextRun);
+    if (!isYoungEnough(request.headers, asOf)) return refuseOld(request, reply, asOf, findSource);
     const coded = prepared.hasCodingFor(request.raw) ? undefined : withDeadline(compress(body));
     return whenThere(coded, () =>
       answered(request, sendAnswer(request, reply, prepared, rateLimit && reply.getHeaders())),
@@ -155,9 +155,9 @@ export async function refuseOld(
   { headers }: FastifyRequest,
   reply: FastifyReply,
   asOf: string | undefined,
-  findNextRun: FindNextRun,
+  findSource: FindSource,
 ): Promise<void> {
-  sendProblem(reply, await tooOld(headers, asOf, findNextRun));
+  sendProblem(reply, await tooOld(headers, asOf, findSource));
 }
 
 async function compress(body: EncodedBody): Promise<void> {

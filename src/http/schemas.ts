@@ -150,6 +150,10 @@ export const problemSchema = named(
     as_of: instantOrNull(
       'For `urn:fleetbook:problem:data-too-old`: time of the last verification; null if it is unknown',
     ).optional(),
+    source: orNull(
+      z.string(),
+      'For `urn:fleetbook:problem:data-too-old`: the source of the oldest machines or prices in the answer; null if it is unknown, or one of clusters',
+    ).optional(),
     next_run: instantOrNull(
       'For `urn:fleetbook:problem:data-too-old`: when the next run of its source is due; null if it is unknown',
     ).optional(),

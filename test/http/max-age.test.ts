@@ -1,7 +1,7 @@
 /** `Cache-Control: max-age` of requests: old data is refused on every path to an answer. */
 import { pino } from 'pino';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { nextRun, nextRunFinder } from '../../src/app/next-run.ts';
+import { nextRun, sourceFinder } from '../../src/app/next-run.ts';
 import { disableSource, enableSource } from '../../src/db/sync/disabled.ts';
 import { createToken } from '../../src/db/tokens.ts';
 import { SCOPES } from '../../src/domain/scope.ts';
@@ -12,7 +12,7 @@ import { buildApp } from '../../src/http/app.ts';
 import { isYoungEnough } from '../../src/http/protocol/max-age.ts';
 import { SCHEDULES_KEY } from '../../src/snapshot/document/keys.ts';
 import { storeSchedules } from '../../workers/store-schedules.ts';
-import { addPlan, verify } from '../snapshot/rows.ts';
+import { addMachine, addPlan, addProvider, addRegion, addSource, verify } from '../snapshot/rows.ts';
 import { sceneForEachTest } from '../snapshot/scene.ts';
 import { listen, PATIENT } from './harness.ts';
 
@@ -112,7 +112,7 @@ describe('an answer', () => {
       ...reader,
       features: [...reader.features, exportsApi(EXPORTS)],
       ...(!hasCache && { responses: undefined }),
-      findNextRun: nextRunFinder(reader.documents, reader.link, () => (now ? Date.parse(now) : Date.now())),
+      findSource: sourceFinder(reader.documents, reader.link, () => (now ? Date.parse(now) : Date.now())),
       readiness: async () => ({ ready: true, checks: {} }),
       logger: false,
       version: '1.2.3',
@@ -253,6 +253,54 @@ describe('an answer', () => {
     }
     const stranger = await fetch(`${api.url}/v1/providers`, { headers: { 'cache-control': 'max-age=0' } });
     expect(stranger.status).toBe(401);
+  });
+
+  it('depends on the sources of its rows alone, and names the one that is too old', async () => {
+    const { sql, sample } = scene;
+    await addSource(sql, 'other', 'catalogue');
+    await verify(sql, 'other', new Date(Date.now() - 1_000_000).toISOString());
+    const region = await addRegion(sql, await addProvider(sql, 2, 'Other'), 'far');
+    // Larger than the machines of the sample, and dearer.
+    const machine = await addMachine(sql, region, {
+      name: 'huge',
+      cpu: 30,
+      ram: 100,
+      price: '9',
+      source: 'other',
+    });
+    await using api = await serve(100);
+    const bounded = async (target: string) => {
+      const answer = await api.get(target, { 'cache-control': 'max-age=500' });
+      return [target, answer.status, ((await answer.json()) as { source?: string | null }).source];
+    };
+    for (const target of [
+      '/v1/machines/search?limit=1',
+      `/v1/machines/search?provider=${sample.provider}`,
+      '/v1/machines/search?max_cpu=29',
+      `/v1/machines/recommend?cpu=1&ram=1&provider=${sample.provider}`,
+      `/v1/machines/${sample.small}/terms`,
+      '/v1/databases',
+      '/v1/clusters/cluster-test/alternatives',
+      '/v1/costs',
+    ])
+      expect(await bounded(target)).toEqual([target, 200, undefined]);
+    for (const target of [
+      '/v1/providers',
+      '/v1/machines/search',
+      '/v1/machines/search?min_cpu=30',
+      // Without a row the answer depends on every source that could have one.
+      '/v1/machines/search?min_cpu=31',
+      '/v1/machines/recommend?cpu=1&ram=1',
+      `/v1/machines/${machine}`,
+    ])
+      expect(await bounded(target)).toEqual([target, 503, 'other']);
+    const problem = await api.get(`/v1/machines/${machine}`, { 'cache-control': 'max-age=500' });
+    expect(((await problem.json()) as { detail: string }).detail).toMatch(
+      /^The data of the source other is \d+ seconds old, as of /,
+    );
+    // The source of clusters may be that of another organization.
+    const clusters = await api.get('/v1/clusters', { 'cache-control': 'max-age=1' });
+    expect([clusters.status, await clusters.json()]).toMatchObject([503, { source: null }]);
   });
 
   it('names the next run of its source, unless the source is disabled', async () => {

@@ -7,6 +7,7 @@ import { type Answer, type MaybePromise, whenThere } from '../../snapshot/docume
 import { type Body, jsonBody } from '../../snapshot/document/body.ts';
 import type { Document } from '../../snapshot/document/document.ts';
 import { alternativesDocument, type WantedAlternatives } from './alternatives.ts';
+import type { AlternativesDocument } from './alternatives-schema.ts';
 import { type CostedClusters, costedClusters, NO_CLUSTERS } from './costed-clusters.ts';
 import { costHistory, type TimeSpan } from './history.ts';
 import { type CostsOptions, costAnswer, InputReader, type Inputs } from './inputs.ts';
@@ -103,8 +104,8 @@ export function costsReader(options: CostsOptions) {
       wanted: WantedAlternatives,
     ): MaybePromise<Answer | undefined> =>
       ofCluster(organizationId, slug, question, (cluster, found) => {
-        const body = jsonBody(alternativesDocument(cluster, found, inputs.books, wanted));
-        return costAnswer(found, body, [...found.state.index.regions.keys()]);
+        const document = alternativesDocument(cluster, found, inputs.books, wanted);
+        return costAnswer(found, jsonBody(document), placesOf(document, found));
       }),
 
     /** Returns undefined for a cursor of another question. */
@@ -144,6 +145,18 @@ export function costsReader(options: CostsOptions) {
         return { ...costAnswer(found, jsonBody(document)), tier: 'postgres' as const };
       }),
   };
+}
+
+/** Returns the regions of the machines in the answer. */
+function placesOf(
+  { same_region, same_provider, anywhere }: AlternativesDocument,
+  { state: { index }, machines }: Inputs,
+): number[] {
+  const listed = [...same_region, ...same_provider, ...anywhere];
+  const own = [...machines.values()].map(({ place }) => place);
+  return [
+    ...new Set([...own, ...listed.flatMap(({ machine }) => index.regionOf.get(machine.region.id) ?? [])]),
+  ];
 }
 
 function hasSame<K, V>(a: ReadonlyMap<K, V>, b: ReadonlyMap<K, V>): boolean {

@@ -42,7 +42,8 @@ export function databasesReader({ documents, catalogue }: DatabasesOptions) {
           databases: rows.map((row) => shown(index, row)),
           next: last ? writeCursor(question, [last.price, last.plan.id]) : null,
         };
-        return answer(state, places, document);
+        const ofRows = [...new Set(rows.map(({ place }) => place))];
+        return answer(state, ofRows.length > 0 ? ofRows : places, document);
       }),
 
     /** Returns undefined for an unknown id. */
@@ -121,7 +122,7 @@ function isBehind(
   return isDescending ? order < 0 : order > 0;
 }
 
-/** Returns the regions of an answer, also those without a plan: the answer states that they have none. */
+/** Returns the regions that an answer is about, also those without a plan. */
 function placesOf({ regions }: CatalogueIndex, question: PlanFilters): number[] {
   const isAsked = ({ region, provider }: IndexedRegion) =>
     (question.region?.includes(region.id) ?? true) && (question.provider?.includes(provider.id) ?? true);

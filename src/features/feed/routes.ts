@@ -81,7 +81,7 @@ class ChangesRoute {
       }
       // A page of changes has no time at which its data was verified.
       if (!isYoungEnough(request.headers, undefined)) {
-        await refuseOld(request, reply, undefined, this.#deps.findNextRun);
+        await refuseOld(request, reply, undefined, this.#deps.findSource);
         return reply;
       }
       if (after !== undefined) return await this.#sendChanges(request, reply, scope, { after, ...rest });

@@ -79,22 +79,24 @@ export function searchReader(source: { get(): MaybePromise<SearchState> }, books
           version,
           moved: place !== undefined && place.text !== begun,
         };
-        return answer(state, filters, found);
+        return answer(state, placesOf(view, rows, filters), found);
       }),
 
     recommend: (request: RecommendQuestion): MaybePromise<Answer> =>
       read(request, ({ state, view, own }) => {
         const { filters, ramUnit, term, needs } = request;
         const { index } = state;
+        const billed = recommended(view, filters, { term, needs, own });
         const found: RecommendDocument = {
-          recommendations: recommended(view, filters, { term, needs, own }).map((billed) => ({
-            machine: shown({ index, view, own, term }, billed.row) as PricedMachine,
-            ...billInNumbers(billed, needs),
+          recommendations: billed.map((each) => ({
+            machine: shown({ index, view, own, term }, each.row) as PricedMachine,
+            ...billInNumbers(each, needs),
           })),
           ram_unit: ramUnit,
           version: versionOf(index, own),
         };
-        return answer(state, filters, found);
+        const rows = billed.map(({ row }) => row);
+        return answer(state, placesOf(view, rows, filters), found);
       }),
   };
 }
@@ -163,13 +165,18 @@ function billInNumbers({ machine, bill }: Billed, needs: Needs): Omit<Recommenda
   };
 }
 
-function answer(state: SearchState, filters: Filters, document: unknown): Answer {
+function answer(state: SearchState, places: readonly number[], document: unknown): Answer {
   const { index, tier } = state;
-  const asOf = state.asOf(placesOf(index, filters));
-  return { body: jsonBody(document), tier, asOf, currency: index.regions[0]?.currency };
+  return { body: jsonBody(document), tier, asOf: state.asOf(places), currency: index.regions[0]?.currency };
 }
 
-function placesOf({ regions, regionOf }: CatalogueIndex, filters: Filters): number[] {
+/** Returns the regions of the rows. An answer without rows depends on every region that it could have them of. */
+function placesOf(
+  { rows, regions, regionOf }: CatalogueIndex,
+  found: readonly number[],
+  filters: Filters,
+): number[] {
+  if (found.length > 0) return [...new Set(found.map((row) => rows.regions[row] as number))];
   const regional = filters.regions?.flatMap((id) => regionOf.get(id) ?? []) ?? [...regions.keys()];
   const { providers } = filters;
   if (!providers) return regional;

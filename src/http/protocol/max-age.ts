@@ -22,8 +22,15 @@ export interface NextRun {
   readonly retryAfterSeconds: number;
 }
 
-/** Finds the next run of the source whose data is of this time (RFC 3339); undefined if no schedule is known. */
-export type FindNextRun = (asOf: string) => Promise<NextRun | undefined>;
+export interface OldSource {
+  /** Undefined for a source of clusters: it may be that of another organization. */
+  readonly id: string | undefined;
+  /** Undefined if no schedule is known. */
+  readonly nextRun: NextRun | undefined;
+}
+
+/** Finds the source whose data is of this time (RFC 3339); undefined if no source has it. */
+export type FindSource = (asOf: string) => Promise<OldSource | undefined>;
 
 /** Seconds until the next attempt if no schedule is known. */
 const RETRY_AFTER_S = 60;
@@ -45,14 +52,14 @@ export function isYoungEnough(
 export async function tooOld(
   headers: IncomingHttpHeaders,
   asOf: string | undefined,
-  findNextRun: FindNextRun,
+  findSource: FindSource,
 ): Promise<Problem> {
   const cacheControl = headers['cache-control'] ?? '';
   const maxAge = maxAgeOf(headers, cacheControl);
   if (maxAge === 'invalid')
     return invalidParameter('header', 'Cache-Control', cacheControlParameter, cacheControl);
-  const nextRun = asOf === undefined ? undefined : await findNextRun(asOf).catch(() => undefined);
-  return dataTooOld({ asOf, maxAge: maxAge ?? 0, now: Date.now(), nextRun });
+  const source = asOf === undefined ? undefined : await findSource(asOf).catch(() => undefined);
+  return dataTooOld({ asOf, maxAge: maxAge ?? 0, now: Date.now(), source });
 }
 
 interface TooOld {
@@ -60,21 +67,23 @@ interface TooOld {
   /** Seconds. */
   readonly maxAge: number;
   readonly now: number;
-  readonly nextRun: NextRun | undefined;
+  readonly source: OldSource | undefined;
 }
 
-export function dataTooOld({ asOf, maxAge, now, nextRun }: TooOld): Problem {
+export function dataTooOld({ asOf, maxAge, now, source }: TooOld): Problem {
+  const { id, nextRun } = source ?? {};
   // Rounded up: the shown age is never within the bound.
   const age = asOf === undefined ? null : Math.ceil((now - Date.parse(asOf)) / 1000);
+  const data = id === undefined ? 'The data' : `The data of the source ${id}`;
   const found =
-    age === null ? 'The age of the data is unknown' : `The data is ${age} seconds old, as of ${asOf}`;
+    age === null ? 'The age of the data is unknown' : `${data} is ${age} seconds old, as of ${asOf}`;
   const next = nextRun ? ` The next run of its source is due at ${nextRun.dueAt}.` : '';
   return new Problem(503, {
     type: 'urn:fleetbook:problem:data-too-old',
     title: 'Data too old',
     detail: `${found}; the request accepts at most ${maxAge} seconds (Cache-Control: max-age).${next}`,
     headers: { 'retry-after': String(nextRun?.retryAfterSeconds ?? RETRY_AFTER_S) },
-    members: { age, as_of: asOf ?? null, next_run: nextRun?.dueAt ?? null },
+    members: { age, as_of: asOf ?? null, source: id ?? null, next_run: nextRun?.dueAt ?? null },
   });
 }
 

@@ -122,9 +122,12 @@ export class Freshness {
     return later(asOf, timeBy(this.confirmed(epoch), id, sources));
   }
 
-  /** Returns the id of a source whose last good run began at this time (RFC 3339); undefined if later runs have replaced it. */
-  sourceAt(asOf: string): string | undefined {
-    for (const [id, stamp] of this.#known.postgres) if (time(stamp) === asOf) return id.split('/', 1)[0];
+  /** Returns the source whose last good run began at this time (RFC 3339); undefined if later runs have replaced it. */
+  sourceAt(asOf: string): { readonly id: string; readonly isOfClusters: boolean } | undefined {
+    for (const [id, stamp] of this.#known.postgres) {
+      if (time(stamp) !== asOf) continue;
+      return { id: id.split('/', 1)[0] ?? id, isOfClusters: stamp.startsWith('clusters ') };
+    }
     return undefined;
   }
 
