@@ -10,15 +10,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { pino } from 'pino';
 import { openStore } from '../src/db/connection/connect.ts';
 import { createOrganization } from '../src/db/organizations.ts';
+import { requestAttempt } from '../src/db/sync/slots.ts';
 import { createToken } from '../src/db/tokens.ts';
 import { freePort } from '../src/processes/port.ts';
-import { openRedis, redisReady } from '../src/redis/redis.ts';
 import { chi } from '../test/sources/clusters/kubernetes-objects.ts';
 import { FakeKubernetes } from '../test/support/fake-kubernetes.ts';
-import { openQueues } from '../workers/queues.ts';
 import { serveEnvironment } from './read/fleetbook.ts';
 import { ROOT, startProgram } from './read/program.ts';
 import { type Bar, quantile, table, verdict } from './support/bar.ts';
@@ -104,18 +102,12 @@ async function measure(): Promise<Freshness> {
     await seen(() => replicas('watched-0'), size);
     return performance.now() - began;
   });
-  const producer = openRedis(servers.redisUrl, 'producer', () => {});
-  opened.defer(() => producer.disconnect());
-  await redisReady(producer, 5000);
-  const queues = openQueues(producer, pino({ level: 'silent' }));
-  opened.defer(async () => {
-    await Promise.all(queues.all.map((queue) => queue.close()));
-  });
+  const store = opened.use(openStore({ url: database.url, role: 'worker', connections: 1 }));
   const polled = await changes(async (size) => {
     feed.replicas = size;
     const began = performance.now();
-    // Like a slot of its schedule, see workers/main.ts.
-    await queues.sync.add('sync', { sourceId: 'polled', slot: new Date().toISOString() });
+    const slot = { schedule: 'polled', slot: new Date().toISOString() };
+    await requestAttempt(store.db, slot, { cause: 'hand' });
     await seen(() => replicas('polled-0'), size);
     return performance.now() - began;
   });

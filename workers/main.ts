@@ -97,7 +97,7 @@ export async function startWorker(
     });
     closing.defer(() => withTimeout(SHORT_CLOSE_WITHIN_MS, clocks[Symbol.asyncDispose]()));
     scheduler = clocks;
-    void adoptCurrency(config, worker, queues.sync, logger);
+    void adoptCurrency(config, worker, logger);
     clocks.start();
     void storeSchedules(store.db, cache, config.sources, logger);
     watches.start();
@@ -130,7 +130,7 @@ async function connectQueues(
   return { producer, queues };
 }
 
-type Consuming = Omit<SyncDependencies, 'queue'> & {
+type Consuming = SyncDependencies & {
   readonly queues: Queues;
   readonly telemetry: Telemetry | undefined;
 };
@@ -141,7 +141,7 @@ async function addConsumers(
 ): Promise<void> {
   const { config, worker, logger } = running;
   // Every source has a place: one provider's outage must not delay another one.
-  consumers.add<SyncJob>(SYNC_QUEUE, syncProcessor({ ...running, queue: queues.sync }), {
+  consumers.add<SyncJob>(SYNC_QUEUE, syncProcessor(running), {
     ...(telemetry && { telemetry }),
     concurrency: Math.max(4, config.sources.length),
   });

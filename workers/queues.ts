@@ -2,6 +2,7 @@ import { type Processor, Queue, type Telemetry } from 'bullmq';
 import type { Logger } from 'pino';
 import type { SyncJob } from '../src/app/actions/source.ts';
 import type { Feature, FeatureQueue } from '../src/app/feature.ts';
+import type { Attempt } from '../src/db/sync/slots.ts';
 import { driverError } from '../src/domain/errors.ts';
 import type { RedisClient } from '../src/redis/redis.ts';
 import { AttemptFailed } from './retry.ts';
@@ -74,12 +75,12 @@ export function openQueues(
       removeOnFail: { count: 500 },
     },
   };
-  // `AttemptFailed` decides about the next attempt.
+  // For messages of webhooks: `AttemptFailed` decides about the next attempt.
   const repeated = {
     ...options,
     defaultJobOptions: { ...options.defaultJobOptions, attempts: NO_LIMIT, backoff: { type: 'custom' } },
   };
-  const sync = new Queue<SyncJob>(SYNC_QUEUE, { ...repeated, ...(telemetry && { telemetry }) });
+  const sync = new Queue<SyncJob>(SYNC_QUEUE, { ...options, ...(telemetry && { telemetry }) });
   const sweep = new Queue(SWEEP_QUEUE, options);
   const ofFeatures = features
     .flatMap(({ queues = [] }) => queues)
@@ -92,9 +93,9 @@ export function openQueues(
 }
 
 /**
- * Returns the job id of a slot: a slot that is enqueued twice is one job. The lineage is a part of it, because a restored
- * database enqueues slots again whose jobs still exist in Redis. BullMQ forbids `:` in an id.
+ * Returns the job id of an attempt: an attempt that is enqueued twice is one job. The lineage is a part of it, because a
+ * restored database enqueues slots again whose jobs still exist in Redis. BullMQ forbids `:` in an id.
  */
-export function jobId(schedule: string, slot: string, lineage: string): string {
-  return `${schedule}-${slot.replaceAll(':', '-')}-${lineage.slice(0, 8)}`;
+export function jobId({ schedule, slot, attempt }: Attempt, lineage: string): string {
+  return `${schedule}-${slot.replaceAll(':', '-')}-${attempt}-${lineage.slice(0, 8)}`;
 }

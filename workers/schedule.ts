@@ -3,13 +3,12 @@ import type { Logger } from 'pino';
 import type { ClientDatabase, Store } from '../src/db/connection/connect.ts';
 import { readLineage } from '../src/db/lineage.ts';
 import {
+  type Attempt,
+  attemptEnqueued,
+  attemptsToEnqueue,
   claimSlot,
   databaseNow,
   EVERY_MINUTE,
-  type Slot,
-  slotEnqueued,
-  slotsToEnqueue,
-  slotsWaitUntil,
 } from '../src/db/sync/slots.ts';
 import { latestSlot } from '../src/domain/schedule.ts';
 import { jobId, type Queues } from './queues.ts';
@@ -25,11 +24,11 @@ export const SWEEP_SCHEDULE: Schedule = { name: EVERY_MINUTE, cron: '* * * * *' 
 export interface SchedulerOptions {
   readonly db: ClientDatabase;
   readonly schedules: readonly Schedule[];
-  /** Adds the slot's job to its queue. It is called again after a failure. */
-  readonly enqueue: (slot: Slot) => Promise<void>;
+  /** Adds the attempt's job to its queue. It is called again after a failure. */
+  readonly enqueue: (attempt: Attempt) => Promise<void>;
   readonly logger: Logger;
   readonly now?: () => Date;
-  /** Milliseconds between two checks for claimed slots without a job; 5,000 by default. */
+  /** Milliseconds between two checks for due attempts without a job; 1,000 by default. */
   readonly checkEveryMs?: number;
   readonly databaseNow?: () => Promise<Date>;
 }
@@ -41,11 +40,12 @@ const CATCH_UP_EVERY_MS = 60_000;
 
 /** A claimed slot without a job is enqueued after this time (ms): its worker has died, or Redis was not available. */
 const ENQUEUE_GRACE_MS = 5000;
-const CHECK_EVERY_MS = 5000;
+const CHECK_EVERY_MS = 1000;
 
 /**
- * Enqueues one run for each slot. node-cron fires in every worker; the worker that inserts the slot's row in Postgres
- * enqueues its job. Redis stores no schedule, so a flush of Redis loses no slot.
+ * Enqueues the attempts of slots when they are due. node-cron fires in every worker; the worker that inserts the slot's row in
+ * Postgres enqueues its first attempt. Any worker enqueues later ones: retries, and runs that were requested. Redis stores no
+ * schedule, so a flush of Redis loses no slot.
  *
  * A wrong clock loses no slot either. After a clock was set back, node-cron waits; a timer therefore checks for due slots
  * as well. A claimed slot in the future would cover all slots before it; the scheduler therefore uses PostgreSQL's clock if
@@ -87,19 +87,19 @@ export class Scheduler implements AsyncDisposable {
     const now = await this.#time();
     for (const schedule of schedules) {
       const slot = { schedule: schedule.name, slot: latestSlot(schedule.cron, now) };
-      if (await claimSlot(this.#options.db, slot)) await this.#enqueue(slot);
+      if (await claimSlot(this.#options.db, slot)) await this.#enqueue({ ...slot, attempt: 0 });
     }
   }
 
   async catchUp(): Promise<void> {
     await this.claimDue();
-    await this.#enqueueLost();
+    await this.#enqueueDue('warn');
   }
 
-  async #enqueueLost(): Promise<void> {
+  async #enqueueDue(failureLevel: 'warn' | 'debug'): Promise<void> {
     const configured = new Set(this.#options.schedules.map(({ name }) => name));
-    for (const slot of await slotsToEnqueue(this.#options.db, ENQUEUE_GRACE_MS)) {
-      if (configured.has(slot.schedule)) await this.#enqueue(slot);
+    for (const attempt of await attemptsToEnqueue(this.#options.db, ENQUEUE_GRACE_MS)) {
+      if (configured.has(attempt.schedule)) await this.#enqueue(attempt, failureLevel);
     }
   }
 
@@ -107,9 +107,9 @@ export class Scheduler implements AsyncDisposable {
   #checkSoon(): void {
     if (this.#isChecking) return;
     this.#isChecking = true;
-    const check = this.#enqueueLost()
+    const check = this.#enqueueDue('debug')
       .catch((error: unknown) =>
-        this.#options.logger.debug({ err: error }, 'claimed slots without a job could not be read'),
+        this.#options.logger.debug({ err: error }, 'due attempts without a job could not be read'),
       )
       .finally(() => {
         this.#isChecking = false;
@@ -132,17 +132,17 @@ export class Scheduler implements AsyncDisposable {
     return isWrong ? database : own;
   }
 
-  async #enqueue(slot: Slot): Promise<void> {
+  async #enqueue(attempt: Attempt, failureLevel: 'warn' | 'debug' = 'warn'): Promise<void> {
     try {
-      await this.#options.enqueue(slot);
+      await this.#options.enqueue(attempt);
     } catch (error) {
-      this.#options.logger.warn(
-        { err: error, ...slot },
+      this.#options.logger[failureLevel](
+        { err: error, ...attempt },
         'the slot could not be enqueued; the worker retries it',
       );
       return;
     }
-    await slotEnqueued(this.#options.db, slot);
+    await attemptEnqueued(this.#options.db, attempt);
   }
 
   #background(work: Promise<void>): void {
@@ -164,12 +164,10 @@ export class Scheduler implements AsyncDisposable {
   }
 }
 
-export function enqueuer(
-  { db, sql }: Pick<Store, 'db' | 'sql'>,
-  queues: Queues,
-): SchedulerOptions['enqueue'] {
-  return async ({ schedule, slot }) => {
-    const options = { jobId: jobId(schedule, slot, await readLineage(sql)) };
+export function enqueuer({ sql }: Pick<Store, 'sql'>, queues: Queues): SchedulerOptions['enqueue'] {
+  return async (attempt) => {
+    const { schedule, slot } = attempt;
+    const options = { jobId: jobId(attempt, await readLineage(sql)) };
     if (schedule === SWEEP_SCHEDULE.name) {
       await queues.sweep.add('sweep', {}, options);
       return;
@@ -180,8 +178,9 @@ export function enqueuer(
       await ofFeature.queue.add(ofFeature.schedule.job, {}, { ...options, attempts: 1 });
       return;
     }
-    const until = await slotsWaitUntil(db, schedule);
-    const delay = Math.max(0, (until?.getTime() ?? 0) - Date.now());
-    await queues.sync.add('sync', { sourceId: schedule, slot }, { ...options, delay });
+    // The attempt is due, so an ended job with its id is from before: its worker died, or lost PostgreSQL, before the end was stored.
+    const former = await queues.sync.getJob(options.jobId);
+    if (former?.finishedOn !== undefined) await former.remove();
+    await queues.sync.add('sync', { sourceId: schedule, slot, attempt: attempt.attempt }, options);
   };
 }

@@ -1,28 +1,28 @@
-import { DelayedError, type Job, type Queue, UnrecoverableError, WaitingError } from 'bullmq';
+import { DelayedError, type Job, UnrecoverableError, WaitingError } from 'bullmq';
 import type { Logger } from 'pino';
-import { addRun, type SyncJob } from '../src/app/actions/source.ts';
+import { requestFollowing, type SyncJob } from '../src/app/actions/source.ts';
 import { inLogContext } from '../src/app/log-context.ts';
 import type { Worker } from '../src/app/worker.ts';
 import type { Config, SourceConfig } from '../src/config/config.ts';
-import { wasCancelledSince } from '../src/db/sync/live-runs.ts';
-import { anyNeverRan, type RunOrigin } from '../src/db/sync/run.ts';
+import { anyNeverRan } from '../src/db/sync/run.ts';
 import {
-  isLatestSlotOpen,
-  isSlotCovered,
-  isSlotRead,
-  releaseSlot,
-  type Slot,
-  setSlotDue,
+  beginAttempt,
+  endAttempt,
+  type OpenAttempt,
+  openAttempt,
+  postponeAttempt,
+  retryAttempt,
+  settledSince,
 } from '../src/db/sync/slots.ts';
 import { messageOf } from '../src/domain/errors.ts';
 import { groupReasons } from '../src/domain/rejected-rows.ts';
-import { latestSlot, nextSlot } from '../src/domain/schedule.ts';
+import { nextSlot } from '../src/domain/schedule.ts';
 import { SourceDisabled } from '../src/domain/source.ts';
 import { SourceError } from '../src/sources/source.ts';
 import type { SyncResult } from '../src/sync/pipeline.ts';
 import { CrashingSources } from './crashing-sources.ts';
-import { enqueueNewlyRated } from './newly-rated.ts';
-import { AttemptFailed, nextAttempt } from './retry.ts';
+import { requestNewlyRated } from './newly-rated.ts';
+import { type FailedAttempt, nextAttempt } from './retry.ts';
 
 /** The result of a job, as the page of the queues shows it. */
 export type SyncJobResult =
@@ -39,15 +39,14 @@ export type SyncJobResult =
 export interface SyncDependencies {
   readonly config: Config;
   readonly worker: Worker;
-  readonly queue: Queue<SyncJob>;
   readonly logger: Logger;
   observe?(sourceId: string, outcome: SyncResult['outcome'] | 'failed', seconds: number): void;
 }
 
 /**
- * Returns the processor of sync jobs: it runs one source and publishes the changes. A temporary failure is repeated with
- * growing pauses, but not before the upstream's `Retry-After`, until the source's next slot. A failure that needs an operator
- * is not repeated. The job of a disabled source is skipped.
+ * Returns the processor of sync jobs: it runs one attempt of a source, and publishes the changes. BullMQ repeats no job. The row
+ * of the slot in PostgreSQL decides: a failure makes the next attempt due after a growing pause, but not before the upstream's
+ * `Retry-After`, until the source's next slot. A failure that needs an operator is not repeated.
  */
 export function syncProcessor(dependencies: SyncDependencies) {
   const crashing = new CrashingSources();
@@ -64,67 +63,71 @@ async function processJob(
   token: string | undefined,
   signal: AbortSignal | undefined,
 ): Promise<SyncJobResult | undefined> {
-  const { config, worker, queue, logger, observe } = dependencies;
+  const { config, worker, logger, observe } = dependencies;
+  const { db } = worker.store;
   const { sourceId, slot } = job.data;
   const source = config.sources.find(({ id }) => id === sourceId);
   if (!source) {
     logger.warn({ sourceId }, 'the job was dropped: this worker has no such source');
     return undefined;
   }
+  /** Reads or writes the row of the slot. During an outage of PostgreSQL the job waits and is processed again. */
+  const onRow = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work();
+    } catch (error) {
+      logger.warn(
+        { err: error, sourceId, slot },
+        'PostgreSQL did not store the state of the slot; the job waits for it',
+      );
+      return putOff(job, token, ROW_PAUSE_MS);
+    }
+  };
+  const open = await onRow(() => openAttempt(db, { ...job.data, schedule: sourceId }));
+  if (open === undefined) {
+    logger.info({ sourceId, slot }, 'the job ends: its attempt is over, or a later one replaces it');
+    return undefined;
+  }
+  const settled = await onRow(() => settledSince(db, open));
+  if (settled === 'cancelled') {
+    logger.info({ sourceId, slot }, 'the job ends: an operator cancelled its run');
+    await onRow(() => endAttempt(db, open));
+    return { outcome: 'cancelled', stored: false };
+  }
+  if (settled !== undefined) {
+    logger.info(
+      { sourceId, slot },
+      'the worker that stored this slot has died; this worker publishes its changes',
+    );
+    // The number of new machines is unknown.
+    await onRow(() => requestFollowers(source, config, worker));
+    await onRow(() => endAttempt(db, open));
+    await publish(worker, logger);
+    return undefined;
+  }
+  if (await onRow(() => waitsForOthers(source, config, worker))) return putOff(job, token, FIRST_RUN_WAIT_MS);
+
   const started = performance.now();
   const seconds = () => (performance.now() - started) / 1000;
-  const ownSlot = ownSlotOf(job);
+  let begun: OpenAttempt | undefined = open;
+  let result: SyncResult;
   try {
-    if (ownSlot !== undefined && (await isSlotCovered(worker.store.db, ownSlot))) {
-      logger.info({ sourceId, slot }, 'the slot is skipped: a later one is due');
-      return undefined;
-    }
-    const created = new Date(job.timestamp);
-    if (job.stalledCounter > 0 && (await wasCancelledSince(worker.store.db, sourceId, created))) {
-      logger.info({ sourceId, slot }, 'the job ends: an operator cancelled its run');
-      await storeDue(dependencies, ownSlot);
-      return { outcome: 'cancelled', stored: false };
-    }
-    if (ownSlot !== undefined && job.stalledCounter > 0 && (await isSlotRead(worker.store.db, ownSlot))) {
-      logger.info(
-        { sourceId, slot },
-        'the worker that stored this slot has died; this worker publishes its changes',
-      );
-      await storeDue(dependencies, ownSlot);
-      await publish(worker, logger);
-      // The number of new machines is unknown.
-      if (source.kind === 'catalogue') await enqueueClusterSources(config, queue, slot);
-      return undefined;
-    }
-    if (await waitsForOthers(source, config, worker)) {
-      await job.moveToDelayed(Date.now() + FIRST_RUN_WAIT_MS, token);
-      throw new DelayedError();
-    }
-    using _turn = await crashing.admit(worker.store.db, sourceId, logger, signal);
-    const begin = { slot: ownSlot?.slot, origin: originOf(job), signal, inWorker: true };
-    const result = await worker.runSource(source, begin);
-    observe?.(sourceId, result.outcome, seconds());
-    const reasons = result.rejected.length > 0 ? { reasons: groupReasons(result.rejected) } : {};
-    logger.info(
-      { sourceId, slot, outcome: result.outcome, ...result.counts, ...reasons },
-      result.outcome === 'cancelled' ? 'an operator cancelled the run' : 'synced',
-    );
-    if (result.outcome === 'held')
-      logger.warn({ sourceId, broken: result.broken }, 'the batch is held for an operator');
-    await storeDue(dependencies, ownSlot);
-    const published = await publish(worker, logger);
-    if (result.outcome !== 'changed' && result.outcome !== 'unchanged') return notStored(sourceId, result);
-    if (source.kind === 'catalogue' && result.counts.added > 0)
-      await enqueueClusterSources(config, queue, slot);
-    if (source.kind === 'rates') await enqueueNewlyRated(config, worker, queue);
-    return { outcome: result.outcome, published, ...result.counts };
+    using _turn = await crashing.admit(db, sourceId, logger, signal);
+    begun = await beginAttempt(db, open);
+    if (begun === undefined) return undefined;
+    const { cause, askedBy } = begun;
+    result = await worker.runSource(source, {
+      ...(cause === null
+        ? { slot, origin: { cause: 'slot' } }
+        : { origin: { cause, by: askedBy ?? undefined } }),
+      signal,
+      inWorker: true,
+    });
   } catch (error) {
-    if (error instanceof DelayedError) throw error;
+    const attempt = begun ?? open;
     if (error instanceof SourceDisabled) {
       logger.info({ sourceId, slot }, `skipped: ${error.message}`);
-      // The job's id would block the same slot later.
-      job.opts.removeOnComplete = true;
-      if (ownSlot !== undefined) await releaseSlot(worker.store.db, ownSlot);
+      await onRow(() => postponeAttempt(db, attempt));
       return undefined;
     }
     if (signal?.aborted) {
@@ -133,8 +136,35 @@ async function processJob(
       throw new WaitingError();
     }
     observe?.(sourceId, 'failed', seconds());
-    throw await failedAttempt(dependencies, job, source, error, seconds() * 1000);
+    const failed = { ...failureOf(error), failures: attempt.failures + 1, tookMs: seconds() * 1000 };
+    const next = await onRow(() => scheduleRetry(worker, source, attempt, failed));
+    logFailure(logger, { sourceId, slot, kind: failed.kind }, error, next);
+    throw new UnrecoverableError(messageOf(error));
   }
+  observe?.(sourceId, result.outcome, seconds());
+  const reasons = result.rejected.length > 0 ? { reasons: groupReasons(result.rejected) } : {};
+  logger.info(
+    { sourceId, slot, outcome: result.outcome, ...result.counts, ...reasons },
+    result.outcome === 'cancelled' ? 'an operator cancelled the run' : 'synced',
+  );
+  if (result.outcome === 'held')
+    logger.warn({ sourceId, broken: result.broken }, 'the batch is held for an operator');
+  const isStored = result.outcome === 'changed' || result.outcome === 'unchanged';
+  if (isStored && (source.kind !== 'catalogue' || result.counts.added > 0))
+    await onRow(() => requestFollowers(source, config, worker));
+  await onRow(() => endAttempt(db, begun));
+  const published = await publish(worker, logger);
+  if (result.outcome !== 'changed' && result.outcome !== 'unchanged') return notStored(sourceId, result);
+  return { outcome: result.outcome, published, ...result.counts };
+}
+
+const FIRST_RUN_WAIT_MS = 250;
+const ROW_PAUSE_MS = 15_000;
+
+/** Returns the job to the queue for a while. This is no failure. */
+async function putOff(job: Job, token: string | undefined, ms: number): Promise<never> {
+  await job.moveToDelayed(Date.now() + ms, token);
+  throw new DelayedError();
 }
 
 /** Returns a result without counts, which would look like those of a stored batch. */
@@ -149,78 +179,38 @@ function notStored(sourceId: string, { outcome, broken, counts }: SyncResult): S
   };
 }
 
-/** Returns the cause of the run. The audit log already has the operator's request. */
-function originOf({ data: { isAdditional, askedBy } }: Job<SyncJob>): RunOrigin {
-  if (askedBy !== undefined) return { cause: 'hand', by: askedBy };
-  return { cause: isAdditional ? 'follow' : 'slot' };
+function failureOf(error: unknown): Pick<FailedAttempt, 'kind' | 'retryAfterMs'> {
+  if (error instanceof SourceError) return { kind: error.kind, retryAfterMs: error.retryAfterMs };
+  return { kind: 'internal' };
 }
 
-/** Returns the job's slot; undefined for a job outside the schedule. */
-function ownSlotOf({ data: { sourceId, slot, isAdditional } }: Job<SyncJob>): Slot | undefined {
-  return isAdditional ? undefined : { schedule: sourceId, slot };
-}
-
-/** Decides about the next attempt, stores and logs it, and returns the error for BullMQ. */
-async function failedAttempt(
-  dependencies: SyncDependencies,
-  job: Job<SyncJob>,
+/** Makes the slot's next attempt due, or ends the slot. @returns when the source runs again */
+async function scheduleRetry(
+  { store: { db } }: Worker,
   source: SourceConfig,
-  error: unknown,
-  tookMs: number,
-): Promise<Error> {
-  const { worker, logger } = dependencies;
-  const { slot } = job.data;
-  const ownSlot = ownSlotOf(job);
-  const now = new Date();
-  // Count from the job's own slot, even if it started late.
-  const begun = new Date(job.timestamp);
-  const next = new Date(nextSlot(source.schedule, begun));
-  const { kind, retryAfterMs } =
-    error instanceof SourceError ? error : { kind: 'internal' as const, retryAfterMs: undefined };
-  const following = nextAttempt(
-    {
-      kind,
-      failures: job.attemptsMade + 1,
-      tookMs,
-      retryAfterMs,
-      now,
-      nextSlot: next,
-      intervalMs: next.getTime() - Date.parse(latestSlot(source.schedule, begun)),
-    },
+  attempt: OpenAttempt,
+  failed: Pick<FailedAttempt, 'kind' | 'failures' | 'tookMs' | 'retryAfterMs'>,
+): Promise<Date> {
+  const slot = new Date(attempt.slot);
+  const next = new Date(nextSlot(source.schedule, slot));
+  const { at, nextSlotNotBefore } = nextAttempt(
+    { ...failed, now: new Date(), nextSlot: next, intervalMs: next.getTime() - slot.getTime() },
     Math.random,
   );
-  // A source has one chain of attempts: while the slot's own job repeats, an additional run does not.
-  const isNeedless =
-    ownSlot === undefined && (await isLatestSlotOpen(worker.store.db, source.id).catch(() => false));
-  const at = isNeedless ? undefined : following.at;
-  await storeDue(dependencies, ownSlot, at ?? following.nextSlotNotBefore);
-  const message = messageOf(error);
-  const again = (at ?? following.nextSlotNotBefore ?? next).toISOString();
-  const then = isNeedless ? 'the job of its slot continues' : `the next attempt is at ${again}`;
-  const context = { sourceId: source.id, slot, kind, ...(isNeedless ? {} : { nextAttempt: again }) };
+  const due = at ?? nextSlotNotBefore;
+  if (due === undefined) await endAttempt(db, attempt);
+  else await retryAttempt(db, attempt, { due, failures: failed.failures });
+  return due ?? next;
+}
+
+function logFailure(logger: Logger, context: object, error: unknown, next: Date): void {
+  const again = next.toISOString();
+  const then = `the next attempt is at ${again}`;
+  const fields = { ...context, nextAttempt: again };
   // Failures outside the source are logged with their stack.
-  if (error instanceof SourceError) logger.warn(context, `sync failed: ${message}; ${then}`);
-  else logger.warn({ ...context, err: error }, `sync failed; ${then}`);
-  return at === undefined
-    ? new UnrecoverableError(message)
-    : new AttemptFailed(error, at.getTime() - now.getTime());
+  if (error instanceof SourceError) logger.warn(fields, `sync failed: ${error.message}; ${then}`);
+  else logger.warn({ ...fields, err: error }, `sync failed; ${then}`);
 }
-
-/** Stores the next attempt in Postgres, for a queue that loses its jobs. The job continues if this fails. */
-async function storeDue(
-  { worker, logger }: SyncDependencies,
-  slot: Slot | undefined,
-  due?: Date,
-): Promise<void> {
-  if (slot === undefined) return;
-  try {
-    await setSlotDue(worker.store.db, slot, due);
-  } catch (error) {
-    logger.debug({ err: error, ...slot }, 'the next attempt of the slot could not be stored');
-  }
-}
-
-const FIRST_RUN_WAIT_MS = 250;
 
 /**
  * Returns true while other sources have to run first. In a new database catalogues wait for exchange rates, and clusters for
@@ -240,11 +230,12 @@ export async function waitsForOthers(source: SourceConfig, config: Config, worke
   return ids.length > 0 && (await anyNeverRan(worker.store.db, ids));
 }
 
-/** Enqueues all cluster sources after new machines, which their clusters may use. */
-async function enqueueClusterSources(config: Config, queue: Queue<SyncJob>, slot: string): Promise<void> {
-  for (const { id, kind } of config.sources) {
-    if (kind === 'clusters') await addRun(queue, { sourceId: id, slot }, 'resolve');
-  }
+/** Requests runs of the sources that use new data of a source: clusters use new machines, and machines use new rates. */
+async function requestFollowers({ kind }: SourceConfig, config: Config, worker: Worker): Promise<void> {
+  if (kind === 'rates') await requestNewlyRated(config, worker);
+  if (kind !== 'catalogue') return;
+  for (const source of config.sources)
+    if (source.kind === 'clusters') await requestFollowing(worker.store.db, source);
 }
 
 /** Publishes the stored changes. Returns false during an outage; the next round then publishes them. */

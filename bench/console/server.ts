@@ -21,7 +21,7 @@ closing.defer(() => redis.disconnect());
 const queues = openQueues(redis, logger);
 closing.defer(() => Promise.all(queues.all.map((queue) => queue.close())));
 const ops = { config, env: process.env, logger, closing, queues: queues.all };
-const opened = await openParts({ ...ops, store, syncQueue: queues.sync });
+const opened = await openParts({ ...ops, store });
 const url = await listenOps(ops, async () => '', opened);
 process.once('SIGTERM', () => void closing[Symbol.asyncDispose]().finally(() => process.exit(0)));
 reportReady({ port: Number(new URL(url).port) });

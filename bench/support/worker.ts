@@ -12,6 +12,7 @@ import { openLoggedRedis } from '../../src/app/connections.ts';
 import { composeWorker } from '../../src/app/worker.ts';
 import type { Config, SourceConfig } from '../../src/config/config.ts';
 import { readSettings } from '../../src/config/settings.ts';
+import { claimSlot } from '../../src/db/sync/slots.ts';
 import { redisReady } from '../../src/redis/redis.ts';
 import { NO_RULES } from '../../src/sources/cluster-rules.ts';
 import { NO_CREDENTIALS } from '../../src/sources/credentials/provider.ts';
@@ -108,7 +109,6 @@ async function syncAsJob(
   const processor = syncProcessor({
     config,
     worker,
-    queue: queues.sync,
     logger,
     observe(_, result) {
       outcome = result;
@@ -144,12 +144,9 @@ async function syncAsJob(
     });
   });
   try {
-    // One attempt: a second one, after a failure, would measure something else.
-    await queues.sync.add(
-      'sync',
-      { sourceId: config.sources[0]?.id ?? '', slot: new Date().toISOString() },
-      { attempts: 1 },
-    );
+    const slot = { schedule: config.sources[0]?.id ?? '', slot: new Date().toISOString() };
+    await claimSlot(worker.store.db, slot);
+    await queues.sync.add('sync', { sourceId: slot.schedule, slot: slot.slot, attempt: 0 });
     await ended;
   } finally {
     await consuming.close();

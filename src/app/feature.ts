@@ -22,7 +22,6 @@ import type { PostgresSource } from '../snapshot/read/documents-options.ts';
 import type { PostgresReads } from '../snapshot/read/postgres/postgres-reads.ts';
 import type { DurableCopy } from '../snapshot/read/tiers/tier.ts';
 import type { Writing } from './actions/publish.ts';
-import type { SyncJob } from './actions/source.ts';
 import type { Disposer } from './disposer.ts';
 
 /**
@@ -175,7 +174,6 @@ export interface OpsContext {
   /** In the worker's role, which sees every organization. */
   readonly store: Store;
   readonly queues: readonly Queue[];
-  readonly syncQueue: Queue<SyncJob>;
   /** Opens what changes are written and published with, at the first call. */
   openWriter(): Writing;
 }

@@ -35,6 +35,14 @@ export function causeInWords({ cause, askedBy }: Caused): string {
   return askedBy === null ? IN_WORDS[cause] : `${IN_WORDS[cause]}, by ${askedBy}`;
 }
 
+/** When a run begins that a person requested. */
+export interface RequestedRun {
+  /** `now`: as soon as a worker is free, within a second or two. */
+  readonly starts: 'now' | 'after the current run';
+  /** The id of the current run. */
+  readonly currentRun: number | null;
+}
+
 /** An HTTP request to the upstream, with all its attempts. */
 export interface RunRequest {
   /** Position in the run, from 1. */

@@ -4,7 +4,7 @@ import { runRecord } from '../../src/db/runs/records.ts';
 import { sourceStatus, sourceTroubles } from '../../src/db/sources.ts';
 import { cancelRun } from '../../src/db/sync/live-runs.ts';
 import { finishRun, NO_COUNTS, registerSource } from '../../src/db/sync/run.ts';
-import { claimSlot } from '../../src/db/sync/slots.ts';
+import { beginAttempt, claimSlot } from '../../src/db/sync/slots.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
 import { until } from '../support/until.ts';
 import { untilWaiting } from '../support/waiting.ts';
@@ -86,8 +86,10 @@ describe('a cancelled run', () => {
   it('finishes its slot, and no other', async () => {
     const slot = '2026-03-01T10:00:00Z';
     const later = '2026-03-01T11:00:00Z';
+    await claimSlot(scene.store.db, { schedule: 'acme', slot });
+    await beginAttempt(scene.store.db, { schedule: 'acme', slot, attempt: 0 });
     await scene.begin('acme', 'catalogue', slot);
-    for (const each of [slot, later]) await claimSlot(scene.store.db, { schedule: 'acme', slot: each });
+    await claimSlot(scene.store.db, { schedule: 'acme', slot: later });
     await cancel();
     const due = await scene.sql`select due_at is null as done from schedule_slots order by slot`;
     expect(due).toEqual([{ done: true }, { done: false }]);

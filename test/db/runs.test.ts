@@ -4,14 +4,16 @@ import { providerNamed, seedProviders } from '../../src/db/providers.ts';
 import { claimContent, exampleRegion, lastSeen, sourceStatus } from '../../src/db/sources.ts';
 import { anyNeverRan, beginRun, finishRun, registerSource } from '../../src/db/sync/run.ts';
 import {
+  type Attempt,
+  attemptEnqueued,
+  attemptsToEnqueue,
+  beginAttempt,
   claimSlot,
-  isLatestSlotOpen,
-  isSlotCovered,
+  endAttempt,
+  openAttempt,
   pruneSlots,
-  setSlotDue,
-  slotEnqueued,
-  slotsToEnqueue,
-  slotsWaitUntil,
+  requestAttempt,
+  retryAttempt,
 } from '../../src/db/sync/slots.ts';
 import { cluster } from '../sync/cluster-rows.ts';
 import { offer, offers, openScene, region, rejected, type Scene } from '../sync/scene.ts';
@@ -124,7 +126,14 @@ describe('a run', () => {
 });
 
 describe('a slot', () => {
-  const slot = (time: string, schedule = 's') => ({ schedule, slot: `2026-03-01T${time}:00Z` });
+  const slot = (time: string, schedule = 's', attempt = 0): Attempt => ({
+    schedule,
+    slot: `2026-03-01T${time}:00Z`,
+    attempt,
+  });
+  const begin = async (attempt: Attempt) => (await beginAttempt(db, attempt)) ?? expect.unreachable();
+  const isOpen = async (attempt: Attempt) => (await openAttempt(db, attempt)) !== undefined;
+  const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
   const claim = async (time: string, schedule = 's', ago = '1 hour') => {
     await claimSlot(db, slot(time, schedule));
     await sql`
@@ -143,74 +152,138 @@ describe('a slot', () => {
 
   it('that never reached the queue is found again until it does', async () => {
     await claim('10:00');
-    expect(await slotsToEnqueue(db, 60_000)).toEqual([slot('10:00')]);
-    expect(await slotsToEnqueue(db, 60_000)).toEqual([slot('10:00')]);
-    await slotEnqueued(db, slot('10:00'));
-    expect(await slotsToEnqueue(db, 60_000)).toEqual([]);
+    expect(await attemptsToEnqueue(db, 60_000)).toEqual([slot('10:00')]);
+    expect(await attemptsToEnqueue(db, 60_000)).toEqual([slot('10:00')]);
+    await attemptEnqueued(db, slot('10:00'));
+    expect(await attemptsToEnqueue(db, 60_000)).toEqual([]);
   });
 
   it('that is overdue is found again although it reached the queue, until it is finished', async () => {
     await claim('10:00');
-    await slotEnqueued(db, slot('10:00'));
-    const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
-    await setSlotDue(db, slot('10:00'), ago(50));
-    expect(await slotsToEnqueue(db, 60_000)).toEqual([]);
-    await setSlotDue(db, slot('10:00'), ago(70));
-    expect(await slotsToEnqueue(db, 60_000)).toEqual([slot('10:00')]);
-    expect(await slotsToEnqueue(db, 60_000)).toEqual([slot('10:00')]);
-    expect([await isLatestSlotOpen(db, 's'), await isSlotCovered(db, slot('10:00'))]).toEqual([true, false]);
-    await setSlotDue(db, slot('10:00'), undefined);
-    expect(await slotsToEnqueue(db, 60_000)).toEqual([]);
-    expect(await isLatestSlotOpen(db, 's')).toBe(false);
+    await attemptEnqueued(db, slot('10:00'));
+    await sql`update schedule_slots set enqueued_at = now() - interval '50 seconds'`;
+    expect(await attemptsToEnqueue(db, 60_000)).toEqual([]);
+    await sql`update schedule_slots set enqueued_at = now() - interval '70 seconds'`;
+    expect(await attemptsToEnqueue(db, 60_000)).toEqual([slot('10:00')]);
+    expect(await attemptsToEnqueue(db, 60_000)).toEqual([slot('10:00')]);
+    const begun = await begin(slot('10:00'));
+    expect(await attemptsToEnqueue(db, 60_000)).toEqual([slot('10:00')]);
+    await endAttempt(db, begun);
+    expect(await attemptsToEnqueue(db, 60_000)).toEqual([]);
+    expect(await isOpen(slot('10:00'))).toBe(false);
   });
 
   it('that is overdue is finished if a later one is claimed', async () => {
     await claim('10:00');
-    await slotEnqueued(db, slot('10:00'));
-    await setSlotDue(db, slot('10:00'), new Date(Date.now() - 3_600_000));
+    await attemptEnqueued(db, slot('10:00'));
+    await sql`update schedule_slots set enqueued_at = now() - interval '1 hour'`;
+    expect(await isOpen(slot('10:00'))).toBe(true);
     await claim('10:10');
-    await slotEnqueued(db, slot('10:10'));
-    expect(await slotsToEnqueue(db, 60_000)).toEqual([]);
-    expect(await isSlotCovered(db, slot('10:00'))).toBe(true);
+    await attemptEnqueued(db, slot('10:10'));
+    expect(await isOpen(slot('10:00'))).toBe(false);
+    expect(await attemptsToEnqueue(db, 60_000)).toEqual([]);
     const open = await sql`select slot from schedule_slots where due_at is not null`;
     expect(open).toHaveLength(1);
   });
 
   it('waits as long as an upstream requested of an earlier one', async () => {
     await claim('10:00');
-    expect(await slotsWaitUntil(db, 's')).toBeUndefined();
-    const until = new Date(Date.now() + 7_200_000);
-    await setSlotDue(db, slot('10:00'), until);
-    await claim('11:00');
-    await claim('11:00', 't');
-    expect(await slotsWaitUntil(db, 's')).toEqual(until);
-    expect(await slotsWaitUntil(db, 't')).toBeUndefined();
+    const due = new Date(Date.now() + 7_200_000);
+    await retryAttempt(db, await begin(slot('10:00')), { due, failures: 1 });
+    expect([await claimSlot(db, slot('11:00')), await claimSlot(db, slot('11:00', 't'))]).toEqual([
+      false,
+      true,
+    ]);
+    expect(await isOpen(slot('11:00'))).toBe(false);
+    expect(await attemptsToEnqueue(db, 0)).toEqual([slot('11:00', 't')]);
+    const [waiting] = await sql<{ due: Date }[]>`
+      select due_at as due from schedule_slots where schedule = 's' order by slot desc limit 1`;
+    expect(new Date(waiting?.due ?? 0)).toEqual(due);
+  });
+
+  it('has its next attempt under another number, when it is due', async () => {
+    await claim('10:00');
+    await attemptEnqueued(db, slot('10:00'));
+    await retryAttempt(db, await begin(slot('10:00')), { due: new Date(Date.now() + 60_000), failures: 1 });
+    expect(await attemptsToEnqueue(db, 0)).toEqual([]);
+    await sql`update schedule_slots set due_at = ${ago(1)}`;
+    expect(await attemptsToEnqueue(db, 60_000)).toEqual([slot('10:00', 's', 1)]);
+    expect([await isOpen(slot('10:00')), await isOpen(slot('10:00', 's', 1))]).toEqual([false, true]);
+    expect(await openAttempt(db, slot('10:00', 's', 1))).toMatchObject({ failures: 1, begunAt: null });
+  });
+
+  it('that two workers began is ended by the second one only', async () => {
+    await claim('10:00');
+    const hung = await begin(slot('10:00'));
+    const second = await begin(slot('10:00'));
+    await endAttempt(db, hung);
+    await retryAttempt(db, hung, { due: ago(0), failures: 1 });
+    expect(await isOpen(slot('10:00'))).toBe(true);
+    await endAttempt(db, second);
+    await retryAttempt(db, hung, { due: ago(0), failures: 1 });
+    expect(await attemptsToEnqueue(db, 0)).toEqual([]);
+  });
+
+  it('that is finished, or waits for a retry, is due at once on request', async () => {
+    await claim('10:00');
+    await endAttempt(db, await begin(slot('10:00')));
+    await requestAttempt(db, slot('09:00'), { cause: 'hand', askedBy: 'ada' });
+    expect(await attemptsToEnqueue(db, 60_000)).toEqual([slot('10:00', 's', 1)]);
+    const begun = await begin(slot('10:00', 's', 1));
+    expect(begun).toMatchObject({ cause: 'hand', askedBy: 'ada' });
+    await retryAttempt(db, begun, { due: new Date(Date.now() + 60_000), failures: 1 });
+    await requestAttempt(db, slot('10:00'), { cause: 'follow' });
+    expect(await attemptsToEnqueue(db, 60_000)).toEqual([]);
+    await requestAttempt(db, slot('10:00'), { cause: 'hand', askedBy: 'bob' });
+    expect(await attemptsToEnqueue(db, 60_000)).toEqual([slot('10:00', 's', 3)]);
+    expect(await openAttempt(db, slot('10:00', 's', 3))).toMatchObject({ askedBy: 'bob', failures: 1 });
+  });
+
+  it('that is requested twice before a worker begins it has one attempt', async () => {
+    await requestAttempt(db, slot('10:00'), { cause: 'follow' });
+    await requestAttempt(db, slot('10:00'), { cause: 'hand', askedBy: 'ada' });
+    await requestAttempt(db, slot('10:00'), { cause: 'follow' });
+    expect(await openAttempt(db, slot('10:00'))).toMatchObject({ cause: 'hand', askedBy: 'ada' });
+    expect(await attemptsToEnqueue(db, -1000)).toEqual([slot('10:00')]);
+  });
+
+  it('that is requested during a run has its attempt after the run, whose end does not finish it', async () => {
+    await registerSource(db, { id: 's', kind: 'catalogue', adapter: 'x' });
+    await claim('10:00');
+    const begun = await begin(slot('10:00'));
+    const run = await scene.store.liveRuns.begin('s', slot('10:00').slot, { origin: { cause: 'slot' } });
+    await requestAttempt(db, slot('10:00'), { cause: 'hand', askedBy: 'ada' });
+    expect(await attemptsToEnqueue(db, 60_000)).toEqual([]);
+    await finishRun(db, run.run, 'unchanged', COUNTS, new Date().toISOString());
+    await run[Symbol.asyncDispose]();
+    await endAttempt(db, begun);
+    expect(await attemptsToEnqueue(db, 60_000)).toEqual([slot('10:00', 's', 1)]);
   });
 
   it('with a recent claim is not found again', async () => {
     await claim('10:00', 's', '59 seconds');
     await claim('10:00', 't', '61 seconds');
-    expect(await slotsToEnqueue(db, 60_000)).toEqual([slot('10:00', 't')]);
-    expect(await slotsToEnqueue(db, 0)).toEqual([slot('10:00'), slot('10:00', 't')]);
+    expect(await attemptsToEnqueue(db, 60_000)).toEqual([slot('10:00', 't')]);
+    expect(await attemptsToEnqueue(db, 0)).toEqual([slot('10:00'), slot('10:00', 't')]);
   });
 
   it('is finished if a later one of its schedule is claimed', async () => {
     for (const time of ['10:00', '10:10', '10:20']) await claim(time);
     await claim('10:00', 't');
-    expect(await slotsToEnqueue(db, 60_000)).toEqual([slot('10:20'), slot('10:00', 't')]);
-    await slotEnqueued(db, slot('10:20'));
-    await slotEnqueued(db, slot('10:00', 't'));
-    expect(await slotsToEnqueue(db, 60_000)).toEqual([]);
+    expect(await attemptsToEnqueue(db, 60_000)).toEqual([slot('10:20'), slot('10:00', 't')]);
+    await attemptEnqueued(db, slot('10:20'));
+    await attemptEnqueued(db, slot('10:00', 't'));
+    expect(await attemptsToEnqueue(db, 60_000)).toEqual([]);
   });
 
   it('is finished also if the later one is in the queue, or about to be', async () => {
     await claim('10:00');
     await claim('10:10');
-    await slotEnqueued(db, slot('10:10'));
+    await attemptEnqueued(db, slot('10:10'));
     await claim('11:00', 't');
     await claim('11:10', 't', '0 seconds');
-    expect(await slotsToEnqueue(db, 60_000)).toEqual([]);
-    expect(await slotsToEnqueue(db, 0)).toEqual([slot('11:10', 't')]);
+    expect(await attemptsToEnqueue(db, 60_000)).toEqual([]);
+    expect(await attemptsToEnqueue(db, 0)).toEqual([slot('11:10', 't')]);
   });
 
   it('is deleted after a week, except for the last one of its schedule', async () => {

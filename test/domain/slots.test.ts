@@ -83,7 +83,8 @@ describe('the slots of a schedule', () => {
 
   it('give each job a unique id, of characters that the queue accepts', () => {
     const lineage = '0c1d8b6e-9a6f-4a0e-8b57-3f1f6f0b7a11';
-    expect(jobId('hetzner', '2026-03-01T10:17:00Z', lineage)).toBe('hetzner-2026-03-01T10-17-00Z-0c1d8b6e');
-    expect(jobId('a-1', '2026-03-01T10:17:00Z', lineage)).not.toContain(':');
+    const attempt = { schedule: 'hetzner', slot: '2026-03-01T10:17:00Z', attempt: 2 };
+    expect(jobId(attempt, lineage)).toBe('hetzner-2026-03-01T10-17-00Z-2-0c1d8b6e');
+    expect(jobId({ ...attempt, schedule: 'a-1' }, lineage)).not.toContain(':');
   });
 });

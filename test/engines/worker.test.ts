@@ -2,9 +2,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { composeReader } from '../../src/app/reader.ts';
 import { redisFindings } from '../../src/cli/doctor/redis.ts';
+import { requestAttempt } from '../../src/db/sync/slots.ts';
 import { redisMisfit } from '../../src/redis/misfit.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
-import type { WorkerProcess } from '../../workers/main.ts';
 import { startTestCluster, type TestCluster } from '../support/redis-cluster.ts';
 import { startTestSentinels, type TestSentinels } from '../support/redis-sentinel.ts';
 import { until } from '../support/until.ts';
@@ -63,12 +63,8 @@ describe.each([
   });
   afterEach(() => engine[Symbol.asyncDispose]());
 
-  const runNow = (worker: WorkerProcess, id: string) =>
-    worker.queues.sync.add(
-      'sync',
-      { sourceId: id, slot: new Date().toISOString() },
-      { jobId: `now-${Date.now()}` },
-    );
+  const runNow = (id: string) =>
+    requestAttempt(store.db, { schedule: id, slot: new Date().toISOString() }, { cause: 'hand' });
   const runCount = async (id: string) => {
     const [row] = await store.sql<{ runs: number }[]>`
       select count(*)::integer as runs from sync_runs where source_id = ${id} and outcome <> 'running'`;
@@ -85,7 +81,7 @@ describe.each([
     const before = await runCount('linode');
     await engine.killQueues();
     // A producer fails at once while the queues are down. A slot that is not enqueued is found later.
-    await until(() => runNow(worker, 'linode').then(() => true), { everyMs: 200 });
+    await until(() => runNow('linode').then(() => true), { everyMs: 200 });
     await until(async () => (await runCount('linode')) > before);
     const cold = opened.use(await composeReader(config(servers), silent));
     expect(await until(async () => (await cold.catalogue.providers()).tier !== 'postgres')).toBe(true);

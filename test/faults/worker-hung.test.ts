@@ -5,6 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { requestAttempt } from '../../src/db/sync/slots.ts';
 import { dirtyDocuments } from '../../src/db/versions.ts';
 import type { Program } from '../support/program.ts';
 import { until } from '../support/until.ts';
@@ -99,7 +100,7 @@ async function takenOver(step: string, next: Program): Promise<number> {
   await until(
     async () => {
       const served = await stack.served();
-      const jobs = await stack.queue.getJobCountByTypes('active', 'waiting', 'delayed');
+      const jobs = await stack.openWork();
       found = { served, jobs, dirty: await dirtyDocuments(stack.store.db, 1) };
       return isDeepStrictEqual(found, wanted);
     },
@@ -114,10 +115,9 @@ async function takenOver(step: string, next: Program): Promise<number> {
 
 /** Requests another run as an operator does: a finished slot does not run again. */
 async function requestRun(): Promise<void> {
-  await stack.queue.add('sync', {
-    sourceId: SOURCE,
-    slot: new Date().toISOString(),
-    isAdditional: true,
-    askedBy: 'test',
-  });
+  await requestAttempt(
+    stack.store.db,
+    { schedule: SOURCE, slot: new Date().toISOString() },
+    { cause: 'hand' },
+  );
 }

@@ -1,6 +1,7 @@
 /** A worker that is killed repeatedly at random moments while it syncs many offers. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { requestAttempt } from '../../src/db/sync/slots.ts';
 import type { Program } from '../support/program.ts';
 import { until } from '../support/until.ts';
 import { Prober } from './support/prober.ts';
@@ -25,7 +26,7 @@ afterAll(async () => {
   await stack[Symbol.asyncDispose]();
 });
 
-const openJobs = () => stack.queue.getJobCountByTypes('active', 'waiting', 'delayed');
+const openJobs = () => stack.openWork();
 const isUnderWay = async () => (await runsOf(stack)).at(-1)?.outcome === 'running';
 
 /** Requests another run if none is due. */
@@ -33,8 +34,8 @@ async function keepBusy(mayBeHeld: boolean): Promise<void> {
   if ((await openJobs()) > 0) return;
   stack.upstream.edition += 1;
   stack.upstream.repricesAll = mayBeHeld && stack.upstream.edition % HELD_EVERY === 0;
-  const data = { sourceId: SOURCE, slot: new Date().toISOString(), isAdditional: true as const };
-  await stack.queue.add('sync', data, { attempts: 1_000_000 });
+  const slot = { schedule: SOURCE, slot: new Date().toISOString() };
+  await requestAttempt(stack.store.db, slot, { cause: 'hand' });
 }
 
 it(`${KILLS} kills leave nothing torn, doubled, lost or without an owner`, {

@@ -1,12 +1,15 @@
 import type { Job } from 'bullmq';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest';
-import type { SyncJob } from '../../src/app/actions/source.ts';
+import { requestRun, type SyncJob } from '../../src/app/actions/source.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { openStore, type Store } from '../../src/db/connection/connect.ts';
 import { createOrganization } from '../../src/db/organizations.ts';
+import type { Attempt } from '../../src/db/sync/slots.ts';
 import { dirtyDocuments } from '../../src/db/versions.ts';
 import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../src/dev/sample/upstream.ts';
+import type { Decider } from '../../src/domain/operator.ts';
+import type { RequestedRun } from '../../src/domain/run.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { startWorker, type WorkerProcess } from '../../workers/main.ts';
 import { type FaultyUpstream, faultyUpstream } from './faulty-upstream.ts';
@@ -105,7 +108,34 @@ export const settled = (worker: WorkerProcess) =>
       (await runs()).filter(({ outcome }) => outcome === 'changed').map(({ source }) => source),
     );
     const jobs = await worker.queues.sync.getJobCountByTypes('active', 'waiting', 'delayed');
-    return ran.size === 3 && jobs === 0 && (await dirtyDocuments(store.db, 1)).length === 0;
+    const due = await store.sql`
+      select from schedule_slots where due_at <= now() and schedule in (select id from sources)`;
+    return (
+      ran.size === 3 && jobs === 0 && due.length === 0 && (await dirtyDocuments(store.db, 1)).length === 0
+    );
   });
+/** Waits until the source has failed and its slot has another attempt later. Returns the milliseconds until then. */
+export const retryIsDue = (source: string) =>
+  until(async () => {
+    const ms = await dueIn(source);
+    return ms !== null && ms > 0 && ms;
+  });
+/** Returns the current attempt of the latest slot. */
+export async function attemptOf(source: string): Promise<Attempt> {
+  const [row] = await store.sql<Attempt[]>`
+    select schedule, to_char(slot at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as slot, attempt
+    from schedule_slots where schedule = ${source} order by schedule_slots.slot desc limit 1`;
+  return row ?? expect.unreachable(`no slot of ${source}`);
+}
+/** Ends the pause before the next attempt of the latest slot. */
+export const retryNow = (source: string) =>
+  store.sql`update schedule_slots set due_at = now() where schedule = ${source}`;
+/** Requests a run as an operator does. */
+export function requestNow(source: string): Promise<RequestedRun> {
+  const found = config().sources.find(({ id }) => id === source);
+  return requestRun(store.db, found ?? expect.unreachable(`no source ${source}`), ADA);
+}
+const ADA: Decider = { by: 'ada', how: 'cli', address: undefined, reason: undefined };
+
 export const jobIsDelayed = (worker: WorkerProcess, source: string) =>
   until(async () => (await stateOf(worker, source)) === 'delayed');

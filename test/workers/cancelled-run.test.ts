@@ -1,17 +1,19 @@
 /** Runs that an operator cancels, with real workers. */
 import { expect, it } from 'vitest';
-import type { SyncJob } from '../../src/app/actions/source.ts';
 import { composeWorker } from '../../src/app/worker.ts';
 import { sourceStatus, sourceTroubles } from '../../src/db/sources.ts';
 import { cancelRun } from '../../src/db/sync/live-runs.ts';
+import { beginAttempt } from '../../src/db/sync/slots.ts';
 import type { Decider } from '../../src/domain/operator.ts';
 import { syncProcessor } from '../../workers/sync-job.ts';
 import { until } from '../support/until.ts';
 import {
+  attemptOf,
   config,
   dueIn,
   jobOf,
   opened,
+  requestNow,
   runs,
   settled,
   silent,
@@ -26,13 +28,6 @@ useServers();
 const ADA: Decider = { by: 'ada@desk', how: 'cli', address: 'ada@desk', reason: 'the upstream hangs' };
 const statusOf = async (id: string) => (await sourceStatus(store.sql)).find((status) => status.id === id);
 const isRunning = async () => (await statusOf('hetzner'))?.lastRun?.outcome === 'running';
-const manualJob = (): SyncJob => ({
-  sourceId: 'hetzner',
-  slot: '2026-01-01T00:00:00Z',
-  isAdditional: true,
-  askedBy: 'ada',
-});
-
 it('the worker stops the active work, does not retry, and runs the source normally afterwards', async () => {
   upstream.behaviours.hetzner = { until: new Promise(() => {}) };
   const worker = await start();
@@ -50,7 +45,7 @@ it('the worker stops the active work, does not retry, and runs the source normal
   expect((await sourceTroubles(store.sql)).filter(({ failedRuns }) => failedRuns > 0)).toEqual([]);
 
   upstream.behaviours.hetzner = 'well';
-  await worker.queues.sync.add('sync', manualJob());
+  await requestNow('hetzner');
   await settled(worker);
   expect((await runs()).filter(({ source }) => source === 'hetzner').map(({ outcome }) => outcome)).toEqual([
     'cancelled',
@@ -61,19 +56,23 @@ it('the worker stops the active work, does not retry, and runs the source normal
 it('a job whose run was cancelled is not restarted after its worker died', async () => {
   const first = await start();
   await settled(first);
-  const slotJob = await jobOf(first, 'hetzner');
-  const handJob = await first.queues.sync.add('sync', manualJob(), { delay: 60_000 });
-  await first[Symbol.asyncDispose]();
   const worker = opened.use(composeWorker(config(), silent));
   await until(() => worker.cache.status === 'ready');
-  const process = syncProcessor({ config: config(), worker, queue: {} as never, logger: silent });
-  for (const job of [slotJob, handJob]) {
+  const job = await jobOf(first, 'hetzner');
+  await first[Symbol.asyncDispose]();
+  const process = syncProcessor({ config: config(), worker, logger: silent });
+  for (const cause of ['slot', 'hand'] as const) {
     // As if a worker died after its run was cancelled.
-    const live = await store.liveRuns.begin('hetzner', undefined);
+    await store.sql`update schedule_slots set due_at = now() where schedule = 'hetzner'`;
+    if (cause === 'hand') await requestNow('hetzner');
+    const begun = await beginAttempt(store.db, await attemptOf('hetzner'));
+    const live = await store.liveRuns.begin('hetzner', undefined, { origin: { cause } });
     await cancelRun(store.db, 'hetzner', undefined, ADA);
     await live[Symbol.asyncDispose]();
+    // The cancellation ended the attempt; as if it had come before the attempt was stored.
+    await store.sql`update schedule_slots set due_at = now() where schedule = 'hetzner'`;
     const [calls, before] = [{ ...upstream.calls }, await runs()];
-    const again = Object.assign(job, { stalledCounter: 1 });
+    const again = Object.assign(job, { data: { ...job.data, attempt: begun?.attempt ?? -1 } });
     expect(await process(again, 'token', new AbortController().signal)).toEqual({
       outcome: 'cancelled',
       stored: false,

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { sourceStatus } from '../../src/db/sources.ts';
 import { disableSource, enableSource } from '../../src/db/sync/disabled.ts';
 import { registerSource } from '../../src/db/sync/run.ts';
-import { claimSlot, slotsToEnqueue } from '../../src/db/sync/slots.ts';
+import { attemptsToEnqueue, claimSlot } from '../../src/db/sync/slots.ts';
 import type { Decider } from '../../src/domain/operator.ts';
 import { startWorker } from '../../workers/main.ts';
 import { clusters, planeSource, startPlane } from '../support/plane.ts';
@@ -12,9 +12,9 @@ import { until } from '../support/until.ts';
 import {
   config,
   dueIn,
-  jobIsDelayed,
-  jobOf,
   opened,
+  retryIsDue,
+  retryNow,
   runs,
   settled,
   start,
@@ -72,16 +72,18 @@ describe('a disabled source', () => {
     upstream.behaviours.hetzner = { status: 500 };
     const { lines, logger } = listening();
     const worker = opened.use(await startWorker(config(), logger));
-    await jobIsDelayed(worker, 'hetzner');
+    await retryIsDue('hetzner');
     upstream.behaviours.hetzner = 'well';
     const calls = upstream.calls.hetzner;
+    await worker.queues.sync.pause();
+    await retryNow('hetzner');
+    const job = await until(async () => (await worker.queues.sync.getJobs('waiting'))[0]);
     await disable('hetzner');
-    const job = await jobOf(worker, 'hetzner');
-    await job.promote();
+    await worker.queues.sync.resume();
     const skipped = () => lines.filter(({ msg }) => msg.startsWith('skipped: '));
-    await until(async () => skipped().length > 0 && (await job.getState()) === 'unknown');
+    await until(async () => skipped().length > 0 && (await job.getState()) === 'completed');
     expect(upstream.calls.hetzner).toBe(calls);
-    expect(await dueIn('hetzner')).toBeNull();
+    expect(await dueIn('hetzner')).toBeLessThanOrEqual(0);
     expect(skipped()).toEqual([
       expect.objectContaining({
         sourceId: 'hetzner',
@@ -93,10 +95,8 @@ describe('a disabled source', () => {
     ]);
     expect(await statusOf('hetzner')).toMatchObject({ lastRun: { outcome: 'failed' } });
 
-    // Enabled again, its slot is run: a start claims the slots that a running worker claims at its next full minute.
+    // Enabled again, its slot is run at once.
     await enableSource(store.db, 'hetzner', ADA);
-    await worker[Symbol.asyncDispose]();
-    await start();
     await until(() => succeeded('hetzner'));
   });
 
@@ -130,10 +130,10 @@ describe('a disabled source', () => {
     expect(await claimSlot(store.db, slot)).toBe(true);
     await store.sql`update schedule_slots set claimed_at = now() - interval '1 hour', due_at = now() - interval '1 hour'`;
     await disable('s');
-    expect(await slotsToEnqueue(store.db, 1000)).toEqual([]);
+    expect(await attemptsToEnqueue(store.db, 1000)).toEqual([]);
     expect(await claimSlot(store.db, { ...slot, slot: '2026-03-01T11:00:00Z' })).toBe(false);
     await enableSource(store.db, 's', ADA);
-    expect(await slotsToEnqueue(store.db, 1000)).toEqual([slot]);
+    expect(await attemptsToEnqueue(store.db, 1000)).toEqual([{ ...slot, attempt: 0 }]);
   });
 
   it('keeps the name of the operator who disabled it first, and is enabled once', async () => {

@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { claimSlot, slotEnqueued } from '../../src/db/sync/slots.ts';
+import { attemptEnqueued, attemptsToEnqueue, claimSlot } from '../../src/db/sync/slots.ts';
 import { SAMPLE_HETZNER_TOKEN } from '../../src/dev/sample/upstream.ts';
 import { until } from '../support/until.ts';
 import {
   dueIn,
-  jobIsDelayed,
   jobOf,
   queueRedis,
+  retryIsDue,
+  retryNow,
   runs,
   start,
   stateOf,
@@ -21,24 +22,24 @@ useServers();
 describe('a failing source', () => {
   it('is retried, and delays no other', async () => {
     upstream.behaviours.hetzner = { status: 500 };
-    const worker = await start();
+    await start();
     await until(() => succeeded('linode'));
-    await jobIsDelayed(worker, 'hetzner');
     const pauses: number[] = [];
     // More often than the former limit of attempts.
     for (let failures = 1; failures <= 7; failures++) {
-      const job = await until(async () => {
-        const found = await jobOf(worker, 'hetzner');
-        return found.attemptsMade === failures && (await found.isDelayed()) && found;
+      const ms = await until(async () => {
+        const [slot] = await store.sql<{ failures: number }[]>`
+          select failures from schedule_slots where schedule = 'hetzner'`;
+        return slot?.failures === failures && (await retryIsDue('hetzner'));
       });
-      expect(Math.abs(Number(await dueIn('hetzner')) - job.delay)).toBeLessThan(10_000);
-      pauses.push(job.delay / 1000);
+      pauses.push(ms / 1000);
       if (failures === 7) upstream.behaviours.hetzner = 'well';
-      await job.promote();
+      await retryNow('hetzner');
     }
     for (const [index, pause] of pauses.entries()) {
       // Randomly up to half less than computed, which is at most 15 minutes.
-      expect(pause).toBeGreaterThanOrEqual(Math.min(15 * 2 ** index, 900) / 2);
+      // Some time has passed since the failure.
+      expect(pause).toBeGreaterThanOrEqual(Math.min(15 * 2 ** index, 900) / 2 - 5);
       expect(pause).toBeLessThanOrEqual(15 * 2 ** index + 1);
     }
     await until(() => succeeded('hetzner'));
@@ -49,33 +50,40 @@ describe('a failing source', () => {
   });
 
   it('has one chain of attempts, also when new machines trigger another run', async () => {
+    const gate = Promise.withResolvers<void>();
     upstream.behaviours.clusters = { status: 500 };
-    const worker = await start();
-    const ended = async () => (await worker.queues.sync.getFailed()).map(({ data }) => data.sourceId);
-    await until(async () => (await ended()).includes('clusters'));
-    await until(async () => (await worker.queues.sync.getJobCountByTypes('active', 'waiting')) === 0);
-    const delayed = (await worker.queues.sync.getDelayed()).map(({ data }) => data.sourceId);
-    expect(delayed).toEqual(['clusters']);
+    upstream.behaviours.linode = { until: gate.promise };
+    await start();
+    await until(async () => (await runs()).some(({ source }) => source === 'hetzner'));
+    upstream.behaviours.linode = 'well';
+    gate.resolve();
+    await until(() => succeeded('linode'));
+    await retryIsDue('clusters');
+    const failed = (await runs()).filter(({ source }) => source === 'clusters').length;
+    const [slot] = await store.sql`select attempt, failures from schedule_slots where schedule = 'clusters'`;
+    expect(slot).toEqual({ attempt: failed, failures: failed });
   });
 
   it('stops its retries as soon as its next slot is claimed', async () => {
     upstream.behaviours.hetzner = { status: 500 };
     const worker = await start();
-    await jobIsDelayed(worker, 'hetzner');
+    await retryIsDue('hetzner');
+    await worker.queues.sync.pause();
+    await retryNow('hetzner');
+    const job = await until(async () => (await worker.queues.sync.getJobs('waiting'))[0]);
     const later = { schedule: 'hetzner', slot: '2999-01-01T00:00:00Z' };
     await claimSlot(store.db, later);
-    await slotEnqueued(store.db, later);
-    const job = await jobOf(worker, 'hetzner');
-    await job.promote();
+    await attemptEnqueued(store.db, { ...later, attempt: 0 });
+    await worker.queues.sync.resume();
     await until(async () => (await job.getState()) === 'completed');
     expect(upstream.calls.hetzner).toBe(1);
   });
 
   it('is also retried after the queue lost all jobs', async () => {
     upstream.behaviours.hetzner = { status: 500 };
-    const worker = await start();
+    await start();
     await until(() => succeeded('linode'));
-    await jobIsDelayed(worker, 'hetzner');
+    await retryIsDue('hetzner');
     upstream.behaviours.hetzner = 'well';
     await queueRedis.kill();
     await store.sql`update schedule_slots set due_at = now() - interval '2 minutes' where schedule = 'hetzner'`;
@@ -86,15 +94,12 @@ describe('a failing source', () => {
 
   it('with 429 and Retry-After waits that long, and no other source does', async () => {
     upstream.behaviours.hetzner = { status: 429, headers: { 'retry-after': '3600' } };
-    const worker = await start();
+    await start();
     await until(() => succeeded('linode'));
-    await jobIsDelayed(worker, 'hetzner');
-    const job = await jobOf(worker, 'hetzner');
-    expect(job.delay).toBeGreaterThanOrEqual(3_600_000);
-    expect(job.delay).toBeLessThan(3_602_000);
+    const ms = await retryIsDue('hetzner');
+    expect(ms).toBeGreaterThanOrEqual(3_590_000);
+    expect(ms).toBeLessThan(3_602_000);
     await until(() => succeeded('clusters'));
-    const delayed = async () => (await worker.queues.sync.getDelayed()).map(({ data }) => data.sourceId);
-    await until(async () => (await delayed()).join() === 'hetzner');
     expect(upstream.calls.hetzner).toBe(1);
   });
 
@@ -106,17 +111,11 @@ describe('a failing source', () => {
     const waits = Number(await dueIn('hetzner'));
     expect(waits).toBeGreaterThan(7_190_000);
     const next = { schedule: 'hetzner', slot: '2999-01-01T00:00:00Z' };
-    await claimSlot(store.db, next);
+    expect(await claimSlot(store.db, next)).toBe(false);
     await store.sql`update schedule_slots set claimed_at = now() - interval '1 hour' where slot = ${next.slot}`;
-    await queueRedis.kill();
-    await queueRedis.restart();
-    // The next slot's job is in the queue and waits.
-    const job = await until(async () => {
-      const found = await jobOf(worker, 'hetzner');
-      return found.data.slot === next.slot && found;
-    });
-    expect(await job.isDelayed()).toBe(true);
-    expect(job.delay).toBeGreaterThan(7_100_000);
+    expect(await dueIn('hetzner')).toBeGreaterThan(7_100_000);
+    expect(await attemptsToEnqueue(store.db, 0)).not.toContainEqual({ ...next, attempt: 0 });
+    await until(() => succeeded('clusters'));
     expect(upstream.calls.hetzner).toBe(1);
   });
 
@@ -125,11 +124,10 @@ describe('a failing source', () => {
     ['that it does not exist any more', { status: 404 }],
   ] as const)('is retried rarely after the answer %s', async (_, behaviour) => {
     upstream.behaviours.hetzner = behaviour;
-    const worker = await start();
-    await jobIsDelayed(worker, 'hetzner');
-    const { delay } = await jobOf(worker, 'hetzner');
-    expect(delay).toBeGreaterThanOrEqual(150_000);
-    expect(delay).toBeLessThanOrEqual(301_000);
+    await start();
+    const ms = await retryIsDue('hetzner');
+    expect(ms).toBeGreaterThanOrEqual(140_000);
+    expect(ms).toBeLessThanOrEqual(301_000);
   });
 
   it('is not retried before its next slot after the answer that the token is wrong', async () => {

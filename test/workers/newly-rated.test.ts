@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest';
 import { missingRates } from '../../src/db/quarantine.ts';
 import { sourceStatus } from '../../src/db/sources.ts';
+import { requestAttempt } from '../../src/db/sync/slots.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { until } from '../support/until.ts';
 import { opened, runs, start, store, useServers } from '../support/worker-scene.ts';
@@ -30,12 +31,12 @@ it('publishes machines at the start of a worker that has the rate in CATALOGUE_R
 it('publishes machines as soon as a run of the reference rates brings the rate', async () => {
   const bank = opened.use(await fakeUpstream());
   bank.expect({ path: '/rates.xml' }, { status: 404 });
-  const worker = await startUnrated(`${bank.url}/rates.xml`);
+  await startUnrated(`${bank.url}/rates.xml`);
   const day = new Date().toISOString().slice(0, 10);
   const raw = `<gesmes:Envelope><Cube><Cube time='${day}'><Cube currency='USD' rate='1.1'/></Cube></Cube></gesmes:Envelope>`;
   bank.expect({ path: '/rates.xml' }, { raw });
-  const job = { sourceId: 'exchange-rates', slot: new Date().toISOString(), isAdditional: true } as const;
-  await worker.queues.sync.add('sync', job);
+  const slot = { schedule: 'exchange-rates', slot: new Date().toISOString() };
+  await requestAttempt(store.db, slot, { cause: 'hand' });
   await until(async () => (await published()) > 20);
   expect(await missingRates(store.sql)).toEqual(new Map());
 });

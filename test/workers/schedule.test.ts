@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openStore, type Store } from '../../src/db/connection/connect.ts';
-import { pruneSlots, type Slot } from '../../src/db/sync/slots.ts';
+import { type Attempt, pruneSlots } from '../../src/db/sync/slots.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { jobId, openQueues } from '../../workers/queues.ts';
 import { type Schedule, Scheduler } from '../../workers/schedule.ts';
@@ -35,7 +35,7 @@ beforeEach(async () => {
 
 interface Worker {
   readonly scheduler: Scheduler;
-  readonly enqueued: Slot[];
+  readonly enqueued: Attempt[];
   isAway: boolean;
 }
 
@@ -64,7 +64,7 @@ function worker(
   return self;
 }
 
-const at = (schedule: Schedule, slot: string): Slot => ({ schedule: schedule.name, slot });
+const at = (schedule: Schedule, slot: string): Attempt => ({ schedule: schedule.name, slot, attempt: 0 });
 /** Marks each slot as claimed a while ago. */
 const letPass = () => store.sql`update schedule_slots set claimed_at = claimed_at - interval '1 minute'`;
 
@@ -274,8 +274,9 @@ describe('with a real queue', () => {
       logger: silent,
       now: () => now,
       databaseNow: async () => now,
-      enqueue: async ({ schedule, slot }) => {
-        await sync.add('sync', { sourceId: schedule, slot }, { jobId: jobId(schedule, slot, 'lineage') });
+      enqueue: async (attempt) => {
+        const { schedule: sourceId, slot } = attempt;
+        await sync.add('sync', { ...attempt, sourceId, slot }, { jobId: jobId(attempt, 'lineage') });
       },
     });
     const waiting = async () => (await sync.getWaiting()).map(({ data }) => data.slot).sort();

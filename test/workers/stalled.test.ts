@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import type { SyncJob } from '../../src/app/actions/source.ts';
 import { composeWorker } from '../../src/app/worker.ts';
 import { beginRun, finishRun, NO_COUNTS } from '../../src/db/sync/run.ts';
-import { claimSlot, setSlotDue } from '../../src/db/sync/slots.ts';
+import { beginAttempt, claimSlot, endAttempt, retryAttempt } from '../../src/db/sync/slots.ts';
 import { dirtyDocuments } from '../../src/db/versions.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { ALWAYS_REPEATED, openQueues, QUEUE_PREFIX, SYNC_QUEUE } from '../../workers/queues.ts';
@@ -17,6 +17,7 @@ import {
   dueIn,
   jobOf,
   opened as openedForTest,
+  requestNow,
   runs,
   settled,
   silent,
@@ -50,7 +51,7 @@ it('a job whose workers died repeatedly is run by the next one', async () => {
     worker.on('error', () => {});
     return worker;
   };
-  const job = await queues.sync.add('sync', { sourceId: 'cloud', slot: '2026-01-01T00:00:00Z' });
+  const job = await queues.sync.add('sync', { sourceId: 'cloud', slot: '2026-01-01T00:00:00Z', attempt: 0 });
   let begun = 0;
   for (let deaths = 0; deaths < 4; deaths++) {
     const worker = await work(() => {
@@ -73,36 +74,40 @@ it('a slot that a worker read before it died is not read again, but its later st
   await first[Symbol.asyncDispose]();
   // As if a worker died before it published and before it recorded its end.
   await store.sql`update regions set version = version + 1 where organization_id is null`;
-  await store.sql`update schedule_slots set due_at = now() where schedule = 'hetzner'`;
+  await store.sql`update schedule_slots set due_at = now(), begun_at = claimed_at where schedule = 'hetzner'`;
+  await store.sql`update schedule_slots set due_at = null where schedule = 'clusters'`;
   const [calls, before] = [{ ...upstream.calls }, await runs()];
   const worker = openedForTest.use(composeWorker(config(), silent));
   await until(() => worker.cache.status === 'ready');
-  const followed: SyncJob[] = [];
-  const queue = { add: async (_: string, data: SyncJob) => void followed.push(data) };
-  const process = syncProcessor({ config: config(), worker, queue: queue as never, logger: silent });
+  const process = syncProcessor({ config: config(), worker, logger: silent });
 
-  await process(Object.assign(job, { stalledCounter: 1 }), 'token', new AbortController().signal);
+  await process(job, 'token', new AbortController().signal);
   expect([await runs(), upstream.calls]).toEqual([before, calls]);
   expect(await dirtyDocuments(store.db, 10)).toEqual([]);
   expect(await dueIn('hetzner')).toBeNull();
-  expect(followed.map(({ sourceId }) => sourceId)).toEqual(['clusters']);
-  // The same job at its next slot, which is unread.
-  await store.sql`update schedule_slots set claimed_at = now() where schedule = 'hetzner'`;
+  expect(await dueIn('clusters')).toBeLessThanOrEqual(0);
+  // The same job again: its attempt is over.
   await process(job, 'token', new AbortController().signal);
+  expect([await runs(), upstream.calls]).toEqual([before, calls]);
+  // Another attempt, which no worker has read.
+  await requestNow('hetzner');
+  const next = Object.assign(job, { data: { ...job.data, attempt: 1 } });
+  await process(next, 'token', new AbortController().signal);
   expect(await runs()).toHaveLength(before.length + 1);
 });
 
 it('an attempt that fails late, after another worker read its slot, does not make it due again', async () => {
   await store.sql`insert into sources (id, kind, adapter) values ('late', 'catalogue', 'price-list')`;
-  const slot = { schedule: 'late', slot: '2026-01-01T00:00:00Z' };
+  const slot = { schedule: 'late', slot: '2026-01-01T00:00:00Z', attempt: 0 };
   await claimSlot(store.db, slot);
+  const begin = async () => (await beginAttempt(store.db, slot)) ?? expect.unreachable();
+  const first = await begin();
   const hung = await beginRun(store.db, 'late', slot.slot, { origin: { cause: 'slot' } });
-  await setSlotDue(store.db, slot, new Date(Date.now() + 60_000));
-  expect(await dueIn('late')).toBeGreaterThan(0);
+  const second = await begin();
   const next = await beginRun(store.db, 'late', slot.slot, { origin: { cause: 'slot' } });
   await finishRun(store.db, next, 'changed', NO_COUNTS, new Date().toISOString());
-  await setSlotDue(store.db, slot, undefined);
-  await setSlotDue(store.db, slot, new Date(Date.now() + 60_000));
+  await endAttempt(store.db, second);
+  await retryAttempt(store.db, first, { due: new Date(Date.now() + 60_000), failures: 1 });
   expect(await dueIn('late')).toBeNull();
 
   // Without its lock's mark the live job counted as dead.

@@ -14,6 +14,7 @@ import {
   jobOf,
   opened,
   queueRedis,
+  requestNow,
   runs,
   settled,
   silent,
@@ -126,9 +127,11 @@ describe('the result of a job', () => {
       insert into machines (region_id, name, cpu, ram, ram_unit, price, source_id, source_amount, source_per, source_currency)
       select region_id, name || ' of old', cpu, ram, ram_unit, price, source_id, source_amount, source_per, source_currency
       from machines where source_id = 'hetzner'`;
-    const job = await worker.queues.sync.add('sync', { sourceId: 'hetzner', slot: '2026-01-01T00:00:00Z' });
-    await until(async () => (await job.getState()) === 'completed');
-    const result = (await worker.queues.sync.getJob(job.id ?? ''))?.returnvalue;
+    await requestNow('hetzner');
+    const result = await until(async () => {
+      const jobs = await worker.queues.sync.getCompleted();
+      return jobs.find(({ returnvalue }) => returnvalue?.outcome === 'held')?.returnvalue;
+    });
     expect(result).toEqual({
       outcome: 'held',
       stored: false,
@@ -142,14 +145,9 @@ describe('the result of a job', () => {
 it('a job states its cause: a slot, another source, or an operator', async () => {
   const worker = await start();
   await settled(worker);
-  const data = {
-    sourceId: 'hetzner',
-    slot: '2026-01-01T00:00:00Z',
-    isAdditional: true,
-    askedBy: 'ada',
-  } as const;
-  const job = await worker.queues.sync.add('sync', data);
-  await until(async () => (await job.getState()) === 'completed');
+  const before = (await runs()).length;
+  expect(await requestNow('hetzner')).toEqual({ starts: 'now', currentRun: null });
+  await until(async () => (await runs()).length > before);
   const causes = await store.sql<{ source: string; cause: string; by: string | null; hasSlot: boolean }[]>`
     select distinct source_id as source, cause, asked_by as by, slot is not null as "hasSlot" from sync_runs
     order by 1, 2`;

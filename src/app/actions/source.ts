@@ -1,12 +1,14 @@
-/** Runs, disables and retires sources. */
-import type { Queue } from 'bullmq';
+/** Requests runs of sources, disables and retires sources. */
 import type { SourceConfig } from '../../config/config.ts';
 import { audit } from '../../db/audit.ts';
 import type { Database } from '../../db/connection/connect.ts';
 import { type Disabled, disableSource as storeDisabled } from '../../db/sync/disabled.ts';
+import { liveRunOf } from '../../db/sync/live-runs.ts';
 import { type Retirement, retireSource as storeRetirement } from '../../db/sync/retire.ts';
 import { registerSource } from '../../db/sync/run.ts';
+import { requestAttempt } from '../../db/sync/slots.ts';
 import type { Decider } from '../../domain/operator.ts';
+import type { RequestedRun } from '../../domain/run.ts';
 import { latestSlot } from '../../domain/schedule.ts';
 import { publishNow, type Writing } from './publish.ts';
 
@@ -34,31 +36,32 @@ export async function retireSource(
   return gone && { gone, published: await publishNow(writing) };
 }
 
+/** A job of the queue: one attempt of a slot of a source. */
 export interface SyncJob {
   readonly sourceId: string;
   /** RFC 3339. */
   readonly slot: string;
-  /** True for a run outside the schedule: it follows another source's run, or an operator requested it. */
-  readonly isAdditional?: true;
-  readonly askedBy?: string;
+  readonly attempt: number;
 }
 
-/** Adds a run outside the schedule. Waiting runs of a source for the same reason become one. */
-export const addRun = (
-  queue: Queue<SyncJob>,
-  job: Omit<SyncJob, 'isAdditional'>,
-  why: 'asked' | 'rated' | 'resolve',
-) => queue.add('sync', { ...job, isAdditional: true }, { deduplication: { id: `${why}-${job.sourceId}` } });
+type ScheduledSource = Pick<SourceConfig, 'id' | 'schedule'>;
 
-/** Adds a run for an operator. */
+/** Requests a run outside the schedule, because another source's run has new data for it. */
+export async function requestFollowing(db: Database, { id, schedule }: ScheduledSource): Promise<void> {
+  await requestAttempt(db, { schedule: id, slot: latestSlot(schedule, new Date()) }, { cause: 'follow' });
+}
+
+/** Requests a run for an operator. It begins when the current run of the source has ended, and otherwise at once. */
 export async function requestRun(
   db: Database,
-  queue: Queue<SyncJob>,
-  { id: sourceId, schedule }: Pick<SourceConfig, 'id' | 'schedule'>,
+  { id, schedule }: ScheduledSource,
   decider: Decider,
-): Promise<void> {
+): Promise<RequestedRun> {
   const slot = latestSlot(schedule, new Date());
-  // No transaction spans the queue in Redis. The row is written first, so that every run has one.
-  await audit(db, decider, { action: 'source.run', subject: { kind: 'source', id: sourceId } });
-  await addRun(queue, { sourceId, slot, askedBy: decider.by }, 'asked');
+  return db.transaction(async (tx) => {
+    await requestAttempt(tx, { schedule: id, slot }, { cause: 'hand', askedBy: decider.by });
+    await audit(tx, decider, { action: 'source.run', subject: { kind: 'source', id } });
+    const currentRun = (await liveRunOf(tx, id)) ?? null;
+    return { starts: currentRun === null ? 'now' : 'after the current run', currentRun };
+  });
 }

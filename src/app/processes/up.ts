@@ -137,7 +137,7 @@ async function start(
   const metrics = async () => mergeMetrics(await processes.metrics(2000));
   const queues = openQueues(queueRedis, logger, FEATURES);
   const ops = { config: running, env: childEnv, logger, closing, queues: queues.all };
-  const opened = await openParts({ ...ops, store, syncQueue: queues.sync });
+  const opened = await openParts({ ...ops, store });
   const opsUrl = await listenOps(ops, metrics, opened);
 
   const url = `http://${reachableHost(config.settings.HOST)}:${port}`;

@@ -33,9 +33,7 @@ export async function work(env: Environment): Promise<void> {
   );
   addQueueGauges(metrics.registry, worker.queues.all);
   const running = { config, env, logger, closing, queues: worker.queues.all };
-  await offerOps(running, ownMetrics(metrics.registry), () =>
-    openParts({ ...running, store, syncQueue: worker.queues.sync }),
-  );
+  await offerOps(running, ownMetrics(metrics.registry), () => openParts({ ...running, store }));
   reportReady();
   logger.info({ why: await stop }, 'worker stops');
 }

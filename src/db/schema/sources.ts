@@ -191,20 +191,29 @@ export const acceptedPrices = pgTable(
   ],
 );
 
-/** Claimed slots. Workers enqueue overdue ones again, and those without `enqueued_at`: the queue may have lost the job. */
+/** Claimed slots. The row of a schedule's latest slot is the only state of its attempts, see db/sync/slots.ts. */
 export const scheduleSlots = pgTable(
   'schedule_slots',
   (c) => ({
     schedule: c.text('schedule').notNull(),
     slot: instant('slot').notNull(),
     claimedAt: instant('claimed_at').notNull().defaultNow(),
-    enqueuedAt: instant('enqueued_at'),
-    /** When the next attempt of its job is due; null for a finished slot. */
+    /** When the current attempt is due; null for a finished slot. */
     dueAt: instant('due_at'),
+    /** Number of the current attempt, from 0. */
+    attempt: c.integer('attempt').notNull().default(0),
+    /** When the current attempt reached the queue. */
+    enqueuedAt: instant('enqueued_at'),
+    /** When a worker began the current attempt. */
+    begunAt: instant('begun_at'),
+    /** Failed attempts in a row. */
+    failures: c.integer('failures').notNull().default(0),
+    /** Why the current attempt takes place outside the schedule; null for one of the schedule. */
+    cause: c.text('cause', { enum: ['hand', 'follow'] }),
+    askedBy: c.text('asked_by'),
   }),
   (t) => [
     primaryKey({ columns: [t.schedule, t.slot] }),
-    index('schedule_slots_not_enqueued').on(t.claimedAt).where(sql`enqueued_at is null`),
     index('schedule_slots_due').on(t.dueAt).where(sql`due_at is not null`),
   ],
 );

@@ -165,7 +165,7 @@ export type Cancelled =
   | { readonly outcome: 'unknown' };
 
 /**
- * Raises the source's fence and records the run as cancelled. Its slot is finished: no retry follows. The statement waits for a
+ * Raises the source's fence and records the run as cancelled. Its attempt is finished: no retry follows. The statement waits for a
  * run that is committing; such a run keeps its outcome.
  * @param runId undefined for any live run
  */
@@ -194,13 +194,14 @@ export async function cancelRun(
           ${nameOf(r.finishedAt)} = clock_timestamp()
         where ${r.sourceId} = ${sourceId} and ${r.outcome} = 'running' and ${sql.raw(IS_LIVE)}
           and (${runId ?? null}::bigint is null or ${r.id} = ${runId ?? null}::bigint)
-        returning ${r.id}, ${r.slot}
+        returning ${r.id}
       ), raised as (
         update ${sources} set ${nameOf(sources.fence)} = ${increment(sources.fence)}
         where ${sources.id} = ${sourceId} and exists (select from cancelled)
       ), done as (
-        update ${scheduleSlots} set ${nameOf(scheduleSlots.dueAt)} = null from cancelled
-        where ${scheduleSlots.schedule} = ${sourceId} and ${scheduleSlots.slot} = cancelled.slot
+        update ${scheduleSlots} set ${nameOf(scheduleSlots.dueAt)} = null
+        where ${scheduleSlots.schedule} = ${sourceId} and ${scheduleSlots.begunAt} is not null
+          and exists (select from cancelled)
       ), audited as (${auditRow(decider, entry)} from cancelled)
       select id from cancelled`);
     return row === undefined ? { outcome: 'idle' } : { outcome: 'cancelled', run: Number(row.id) };
@@ -215,14 +216,13 @@ export async function cancelledRuns(db: Database, ids: readonly number[]): Promi
   return rows.map(({ id }) => id);
 }
 
-export async function wasCancelledSince(db: Database, sourceId: string, since: Date): Promise<boolean> {
-  const [last] = await db
-    .select({
-      isCancelled: sql<boolean>`${syncRuns.outcome} = 'cancelled' and ${syncRuns.startedAt} >= ${since.toISOString()}::timestamptz`,
-    })
-    .from(syncRuns)
-    .where(eq(syncRuns.sourceId, sourceId))
-    .orderBy(desc(syncRuns.id))
+/** Returns the id of a source's current run; undefined without one. */
+export async function liveRunOf(db: Database, sourceId: string): Promise<number | undefined> {
+  const [live] = await db
+    .select({ id: r.id })
+    .from(r)
+    .where(and(eq(r.sourceId, sourceId), eq(r.outcome, 'running'), sql.raw(IS_LIVE)))
+    .orderBy(desc(r.id))
     .limit(1);
-  return last?.isCancelled ?? false;
+  return live?.id;
 }

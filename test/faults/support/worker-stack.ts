@@ -45,6 +45,8 @@ export interface WorkerStack extends AsyncDisposable {
   startWorker(strike?: { readonly DIE_AT: string } | { readonly HANG_AT: string }): Promise<Program>;
   /** Expires the locks of all jobs, so that those of a dead worker are free at once. */
   expireLocks(): Promise<void>;
+  /** Counts jobs of the queue that have not ended, and due attempts of the source. */
+  openWork(): Promise<number>;
   /** Makes every slot due and unclaimed, and removes its job from the queue. */
   makeSlotDue(): Promise<void>;
   /** Returns the edition of every region. @throws Error if an answer has several editions */
@@ -130,6 +132,10 @@ export async function openWorkerStack(options: WorkerStackOptions): Promise<Work
         await producer.sadd(`${prefix}:stalled`, id);
       }
       await producer.del(`${prefix}:stalled-check`);
+    },
+    async openWork() {
+      const due = await store.sql`select from schedule_slots where schedule = ${SOURCE} and due_at <= now()`;
+      return due.length + (await queue.getJobCountByTypes('active', 'waiting', 'delayed'));
     },
     async makeSlotDue() {
       await queue.obliterate({ force: true });

@@ -85,10 +85,8 @@ describe('the charts of the overview', () => {
       },
       { connection, prefix: QUEUE_PREFIX, metrics: METRICS },
     );
-    const data = { sourceId: 'hetzner', slot: '2026-01-01T00:00:00Z' };
-    await scene.queues.sync.addBulk(
-      ['good', 'good', 'bad'].map((name) => ({ name, data, opts: { attempts: 1 } })),
-    );
+    const data = { sourceId: 'hetzner', slot: '2026-01-01T00:00:00Z', attempt: 0 };
+    await scene.queues.sync.addBulk(['good', 'good', 'bad'].map((name) => ({ name, data })));
     const { jobs } = await charts(({ jobs }) => sum(jobs?.completed.sync) + sum(jobs?.failed.sync) === 3);
     await worker.close();
     connection.disconnect();

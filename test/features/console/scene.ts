@@ -107,7 +107,6 @@ export async function openConsoleScene(
     closing,
     store: worker.store,
     queues: queues.all,
-    syncQueue: queues.sync,
     kinds: FOUND_KINDS,
     openAlerts,
     openWriter: () => worker,

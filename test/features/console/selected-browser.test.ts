@@ -46,7 +46,7 @@ describe('several sources in a browser', needs(hasChromium, CHROMIUM), () => {
     await button('Run …').click();
     await page.getByLabel(/^Reason/).fill('look again');
     await button('Run').click();
-    await page.getByText('1 source queued for a worker.').waitFor();
+    await page.getByText('1 source requested to run now, or after the current run.').waitFor();
     await page.getByText('hetzner: hetzner is disabled, by ada; enable it first').waitFor();
     await page.getByText('old: there is no source old in the configuration').waitFor();
     await page.getByText('2 sources selected.').waitFor();

@@ -115,17 +115,17 @@ describe('a source in the console', () => {
     expect(((await scene.get(`${path}?limit=1&offset=1`)) as RejectedAnswer).rows).toHaveLength(1);
   });
 
-  it('is queued once for a run on request', async () => {
+  it('is run once on request, at once, and the answer states it', async () => {
     for (let attempt = 0; attempt < 2; attempt++) {
       expect(await scene.post('/api/sources/hetzner/run', {})).toEqual({
         status: 200,
-        body: { source: 'hetzner', queued: true },
+        body: { source: 'hetzner', starts: 'now', currentRun: null },
       });
     }
-    const jobs = await scene.queues.sync.getJobs(['waiting']);
-    expect(jobs.map(({ data }) => data)).toMatchObject([
-      { sourceId: 'hetzner', isAdditional: true, askedBy: 'OPS_TOKEN' },
-    ]);
+    expect(
+      await scene.worker.store
+        .sql`select attempt, cause, asked_by from schedule_slots where schedule = 'hetzner'`,
+    ).toEqual([{ attempt: 0, cause: 'hand', asked_by: 'OPS_TOKEN' }]);
     const subject = { kind: 'source', id: 'hetzner' };
     expect((await auditRecords(scene.worker.store.sql, { subject })).rows).toMatchObject([
       { action: 'source.run', by: 'OPS_TOKEN', how: 'token', address: '127.0.0.1' },

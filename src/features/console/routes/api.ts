@@ -13,7 +13,7 @@ import type { Retirement } from '../../../db/sync/retire.ts';
 import type { RunCounts } from '../../../db/sync/run.ts';
 import type { Acknowledgement } from '../../../domain/alert.ts';
 import type { ReasonGroup } from '../../../domain/rejected-rows.ts';
-import type { RunRequests } from '../../../domain/run.ts';
+import type { RequestedRun, RunRequests } from '../../../domain/run.ts';
 import type { Disabling } from '../../../domain/source.ts';
 import type { MachineCosts } from './costs/api-costs.ts';
 
@@ -116,6 +116,10 @@ export interface Retired extends Pick<Retirement, 'places' | 'rates'> {
   readonly source: string;
   /** False if the cache is down, and is updated later. */
   readonly published: boolean;
+}
+
+export interface RequestedRunAnswer extends RequestedRun {
+  readonly source: string;
 }
 
 export interface TimelineAnswer {

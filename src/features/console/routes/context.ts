@@ -3,7 +3,7 @@ import type { Sql } from '../../../db/connection/client.ts';
 import type { ConsoleSource, Stored } from './overview.ts';
 
 export interface ConsoleContext
-  extends Pick<OpsContext, 'config' | 'env' | 'queues' | 'syncQueue' | 'openWriter' | 'openAlerts'> {
+  extends Pick<OpsContext, 'config' | 'env' | 'queues' | 'openWriter' | 'openAlerts'> {
   /** In the worker's role, which sees every organization, with the console's statement timeout. */
   readonly sql: Sql;
   readonly sources: readonly ConsoleSource[];

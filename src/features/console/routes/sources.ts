@@ -8,14 +8,20 @@ import { nextSlots, scheduleInWords } from '../../../domain/schedule.ts';
 import { readInstant } from '../../../domain/text/time-span.ts';
 import { deciderOf } from '../../../ops/access.ts';
 import { anyReasonOf, BadRequest, Conflict, NotFound, textOf, windowOf } from '../../../ops/parameters.ts';
-import type { ExcludedAnswer, RejectedAnswer, SourceAnswer, TimelineAnswer } from './api.ts';
+import type {
+  ExcludedAnswer,
+  RejectedAnswer,
+  RequestedRunAnswer,
+  SourceAnswer,
+  TimelineAnswer,
+} from './api.ts';
 import type { ConsoleContext } from './context.ts';
 import { freshness, judgeSources } from './overview.ts';
 
 const SLOTS = 5;
 
 export function addSources(api: FastifyInstance, context: ConsoleContext): void {
-  const { sql, sources, stored, syncQueue, openWriter } = context;
+  const { sql, sources, stored, openWriter } = context;
   const idOfSource = (params: unknown) => String((params as { id: string }).id);
 
   api.get('/sources/:id', async (request): Promise<SourceAnswer> => {
@@ -73,15 +79,14 @@ export function addSources(api: FastifyInstance, context: ConsoleContext): void 
       rows: rows.slice(offset),
     };
   });
-  api.post('/sources/:id/run', async (request) => {
+  api.post('/sources/:id/run', async (request): Promise<RequestedRunAnswer> => {
     const id = idOfSource(request.params);
     const { disabled } = (await stored()).status.find((each) => each.id === id) ?? {};
     if (disabled) throw new Conflict(`${id} is disabled, by ${disabled.by}; enable it first`);
     const decider = deciderOf(request, anyReasonOf(request.body));
     const source = sources.find((each) => each.id === id);
     if (!source) throw new NotFound(`there is no source ${id} in the configuration`);
-    await requestRun(openWriter().store.db, syncQueue, source, decider);
-    return { source: id, queued: true };
+    return { source: id, ...(await requestRun(openWriter().store.db, source, decider)) };
   });
 }
 

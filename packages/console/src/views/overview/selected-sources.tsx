@@ -6,7 +6,7 @@ import { ErrorText } from '../../parts/basics.tsx';
 import { DialogButton, Reason, textFields } from '../../parts/form-dialog.tsx';
 
 const ACTIONS = [
-  { action: 'run', verb: 'Run', done: 'queued for a worker', isDanger: false },
+  { action: 'run', verb: 'Run', done: 'requested to run now, or after the current run', isDanger: false },
   { action: 'disable', verb: 'Disable', done: 'disabled', isDanger: true },
   { action: 'enable', verb: 'Enable', done: 'enabled', isDanger: false },
 ] as const;

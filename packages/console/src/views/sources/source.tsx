@@ -1,5 +1,9 @@
 /** One source: state, facts, problems and history. */
-import type { ShownRegion, SourceAnswer } from '../../../../../src/features/console/routes/api.ts';
+import type {
+  RequestedRunAnswer,
+  ShownRegion,
+  SourceAnswer,
+} from '../../../../../src/features/console/routes/api.ts';
 import { useData } from '../../lib/data.ts';
 import { count, utc } from '../../lib/format.ts';
 import { filtersOf, type Place } from '../../lib/router.ts';
@@ -80,7 +84,13 @@ function StateAndActions({ path, place, answer: { source, canRun } }: StateAndAc
       <RequireRole minRole="operator">
         {last?.outcome === 'running' && <CancelRun source={id} run={last.id} />}
         {canRun && disabled === null && (
-          <Action address={`${path}/run`} label="Run now" result={() => 'Queued for a worker.'} />
+          <Action<RequestedRunAnswer>
+            address={`${path}/run`}
+            label="Run now"
+            result={({ currentRun }) =>
+              currentRun === null ? 'Starts now.' : `Starts when run ${currentRun} has ended.`
+            }
+          />
         )}
         <a class="button" href={`${place.path}?show=settings`}>
           {action}
