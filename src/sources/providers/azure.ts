@@ -109,6 +109,9 @@ export const adapter: CatalogueAdapter = {
   },
 };
 
+/** Sizes that one row names. */
+const MOST_NAMED = 20;
+
 /** Azure Government is another cloud. The price list has its regions too. */
 const GOVERNMENT = /^us(gov|dod)/;
 
@@ -140,7 +143,7 @@ function* offers(priced: readonly AzurePrice[], sizes: ReadonlyMap<string, Sizes
   for (const region of sizes.values())
     for (const [name, { value }] of region.byName) if (value !== undefined) anywhere.set(name, value);
   const unknown = new Set<string>();
-  for (const { name, regionCode, price, licensed, terms } of priced) {
+  for (const { name, regionCode, price, terms } of priced) {
     const rejected = (reason: string) => rejectedOffer(name, regionCode, reason);
     const region = sizes.get(regionCode);
     const here = region?.byName.get(name);
@@ -154,14 +157,22 @@ function* offers(priced: readonly AzurePrice[], sizes: ReadonlyMap<string, Sizes
       const { MemoryGB, vCPUs, vCPUsAvailable: cpu = vCPUs } = sku.capabilities;
       const hourly = { amount: price.value, per: 'hour', currency: adapter.currency } as const;
       const machine = { name, cpu, ...memory(MemoryGB, adapter.memoryUnit), price: hourly };
-      const excluded = exclusion(name, sku, here !== undefined, licensed);
+      const excluded = exclusion(name, sku, here !== undefined);
       const some = Object.keys(terms).length > 0 && { terms };
       yield offerItem({ regionCode, ...machine, ...some, facts: factsOf(name, sku) }, excluded);
     }
   }
-  // One row for all regions, since it is one problem.
-  const problem = 'has a price, but no region lists it among its SKUs; vCPUs and memory are not known';
-  for (const name of unknown) yield rejectedRow(name, problem, { name });
+  if (unknown.size > 0) yield notOffered([...unknown].sort());
+}
+
+/** One row for all sizes: they are hundreds in every run, and would hide other rejected rows. */
+function notOffered(names: readonly string[]): RejectedRow {
+  const shown = names.slice(0, MOST_NAMED).join(', ');
+  const more = names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : '';
+  const sizes = names.length === 1 ? 'one size is' : `${names.length} sizes are`;
+  const reason = `${sizes} not offered to this subscription: ${shown}${more}. The price list has them, and no region lists them among its SKUs`;
+  // No machine has this name.
+  return { ...rejectedRow('sizes', reason, { name: 'sizes' }), waits: true };
 }
 
 /** Source of the generation: https://learn.microsoft.com/azure/virtual-machines/vm-naming-conventions. */
@@ -179,12 +190,11 @@ function factsOf(name: string, { capabilities }: Sku) {
   };
 }
 
-function exclusion(name: string, sku: Sku, isListed: boolean, isLicensed: boolean) {
+function exclusion(name: string, sku: Sku, isListed: boolean) {
   const { capabilities, restrictions } = sku;
   // All N-series have accelerators; GPUs does not count the FPGAs of NP.
   if (Number(capabilities.GPUs ?? 0) > 0 || /^Standard_N/.test(name)) return 'accelerated';
   if (capabilities.RetirementDateUtc !== undefined) return 'discontinued';
-  if (isLicensed) return 'licensed';
   // A restriction of type `Zone` leaves other zones of the region.
   return !isListed || restrictions.some(({ type }) => type === 'Location') ? 'unavailable' : undefined;
 }

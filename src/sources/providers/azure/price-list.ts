@@ -1,5 +1,6 @@
 /** Lists of Azure's price list, and which of their rows are in force. */
 import { z } from 'zod';
+import { isPositive } from '../../../domain/prices/price.ts';
 import { pagesByLink } from '../../http/lists.ts';
 import { latestPrice, type Row, valueIn } from '../../schema/rows.ts';
 import type { CatalogueItem, SourceHttp } from '../../source.ts';
@@ -29,6 +30,7 @@ export const DATES = {
   effectiveStartDate: z.string(),
   effectiveEndDate: z.string().nullish(),
   isPrimaryMeterRegion: z.boolean().optional(),
+  meterId: z.string().optional(),
 };
 type Dates = z.infer<z.ZodObject<typeof DATES>>;
 
@@ -63,16 +65,34 @@ export function inForce({ effectiveStartDate, effectiveEndDate }: Dates, now: Da
 export interface PriceRow {
   readonly since: number;
   readonly isPrimary: boolean;
+  /** What the row is a price of, by all its names. */
+  readonly meter: string;
   readonly price: Row<string>;
 }
 
-export function whenOf({ effectiveStartDate, isPrimaryMeterRegion = true }: Dates) {
-  return { since: Date.parse(effectiveStartDate) || 0, isPrimary: isPrimaryMeterRegion };
+type Meter = Dates & Readonly<Record<'productName' | 'skuName' | 'meterName', string>>;
+
+export function whenOf({ effectiveStartDate, isPrimaryMeterRegion = true, ...meter }: Meter) {
+  const { meterId = '', productName, skuName, meterName } = meter;
+  return {
+    since: Date.parse(effectiveStartDate) || 0,
+    isPrimary: isPrimaryMeterRegion,
+    meter: JSON.stringify([meterId, productName, skuName, meterName]),
+  };
 }
 
-/** Returns the latest price of the primary meter; without a primary meter, the latest of any. */
+/**
+ * Returns the latest price of the primary meter; without a primary meter, the latest of any. A meter at zero beside a paid one is a
+ * free allowance of new accounts.
+ */
 export function priceInForce(rows: readonly PriceRow[]): string {
   const read = rows.map(({ price, ...row }) => ({ ...row, amount: valueIn(price) }));
   const primary = read.filter(({ isPrimary }) => isPrimary);
-  return latestPrice(primary.length > 0 ? primary : read);
+  const meters = Map.groupBy(primary.length > 0 ? primary : read, ({ meter }) => meter);
+  const current = [...meters.values()].map((prices) => ({
+    since: Math.max(...prices.map(({ since }) => since)),
+    amount: latestPrice(prices),
+  }));
+  const paid = current.filter(({ amount }) => isPositive(amount));
+  return latestPrice(paid.length > 0 ? paid : current);
 }

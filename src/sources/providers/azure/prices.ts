@@ -5,7 +5,7 @@ import { isPositive } from '../../../domain/prices/price.ts';
 import type { OfferedTerm, OfferedTerms, Term } from '../../../domain/prices/term.ts';
 import { nothingListed } from '../../http/lists.ts';
 import { amount, label, NOTHING_LISTED } from '../../schema/fields.ts';
-import { rejectedRow } from '../../schema/items.ts';
+import { rejectedOffer, rejectedRow } from '../../schema/items.ts';
 import type { LeftOut } from '../../schema/left-out.ts';
 import { labelIn, parseRow, type Row, readRow, rowOf, unusable } from '../../schema/rows.ts';
 import type { CatalogueItem, SourceHttp } from '../../source.ts';
@@ -58,15 +58,23 @@ const KINDS: Readonly<Record<Term, string>> = {
 
 export type AzurePrice = ReturnType<typeof chosen>;
 
+/** Whose licence a price includes. `unknown`: its names have another form, for example because they are cut off. */
+type Licence = 'none' | 'included' | 'unknown';
+
 interface SizeRows {
   readonly name: string;
   readonly regionCode: string;
-  readonly linux: PriceRow[];
-  readonly windows: PriceRow[];
+  /** Prices without a licence. */
+  readonly plain: PriceRow[];
+  /** Product names of other prices whose form is unknown. */
+  readonly unknown: string[];
   readonly terms: { [T in Term]?: PriceRow[] };
 }
 
-/** Skips a size that a region sells only as Spot or Low Priority. */
+/**
+ * Skips a size without an ordinary price: a region may sell it only as Spot, Low Priority or with a licence. A long list may also lose
+ * rows (https://github.com/dstackai/gpuhunt/pull/255), so this is no reason for exclusion: such a size counts as missing.
+ */
 export async function* readPrices(
   http: SourceHttp,
   now: Date,
@@ -86,8 +94,15 @@ export async function* readPrices(
   });
   if (sizes.size === 0) throw nothingListed(`${PRICES}: Items`);
   yield* readReservations(http, now, sizes, leftOut);
-  const sold = [...sizes.values()].filter(({ linux, windows }) => linux.length + windows.length > 0);
-  return { regions, priced: sold.map((size) => chosen(size, leftOut)) };
+  const priced: AzurePrice[] = [];
+  for (const size of sizes.values()) {
+    if (size.plain.length > 0) priced.push(chosen(size, leftOut));
+    else if (size.unknown[0] !== undefined)
+      yield rejectedOffer(size.name, size.regionCode, unknownForm(size.unknown[0]));
+    for (const name of size.plain.length > 0 ? size.unknown : [])
+      leftOut.add('product names', `${size.name}@${size.regionCode}`, unknownForm(name));
+  }
+  return { regions, priced };
 }
 
 function addRow(
@@ -98,20 +113,38 @@ function addRow(
   now: Date,
 ): void {
   if (!isMachine(kind, now) || kind.type !== 'Consumption') return;
-  const names = `${kind.skuName} ${kind.meterName}`;
-  const isWindows = /\bWindows\b/i.test(kind.productName);
-  const isSpot = /\bSpot\b/i.test(names);
-  if (isSpot && isWindows) return;
+  const licence = licenceOf(kind);
+  if (licence === 'included') return;
+  const size = sizeOf(sizes, kind);
+  if (licence === 'unknown') {
+    size.unknown.push(kind.productName);
+    return;
+  }
   const read = readRow(Price, row);
   const price: Row<string> = read.value === undefined ? read : { value: read.value.retailPrice };
-  const size = sizeOf(sizes, kind);
-  if (isSpot) {
+  if (isSpot(kind)) {
     addTerm(size, 'spot', kind, price);
     return;
   }
   if (read.value !== undefined) regions.set(kind.armRegionName, read.value.location);
-  (isWindows ? size.windows : size.linux).push({ ...whenOf(kind), price });
-  if (!isWindows) addSavings(size, kind, row);
+  size.plain.push({ ...whenOf(kind), price });
+  addSavings(size, kind, row);
+}
+
+const isSpot = ({ skuName, meterName }: Kind) => /\bSpot\b/i.test(`${skuName} ${meterName}`);
+
+/** Names of products with a licence have it at the end, and may be cut off. */
+function licenceOf({ productName, skuName, meterName }: Kind): Licence {
+  if (LICENCES.test(`${productName} ${skuName} ${meterName}`)) return 'included';
+  return NO_LICENCE.test(productName) ? 'none' : 'unknown';
+}
+
+const LICENCES = /Windows|\b(RHEL|Red Hat|SUSE|SLES|SQL)\b/i;
+/** `Virtual Machines Dsv5 Series`, `DCsv3 Series Linux`. */
+const NO_LICENCE = /(\bseries( basic| promo)?|\blinux)$/i;
+
+function unknownForm(productName: string): string {
+  return `productName must end with Series, Linux or a licence; it is ${JSON.stringify(productName)}`;
 }
 
 function addSavings(size: SizeRows, kind: Kind, row: unknown): void {
@@ -135,9 +168,13 @@ async function* readReservations(
   const count = yield* eachRow(http, of, filter, (row, number) => {
     const { value: kind, reason } = readRow(Kind, row);
     if (kind === undefined) leftOut.add('reserved prices', `reservation ${number}`, reason);
-    else if (isMachine(kind, now) && kind.type === 'Reservation' && !/\bWindows\b/i.test(kind.productName)) {
+    else if (isMachine(kind, now) && kind.type === 'Reservation' && licenceOf(kind) !== 'included') {
       const size = sizes.get(keyOf(kind));
       const key = `${kind.armSkuName}@${kind.armRegionName}`;
+      if (licenceOf(kind) === 'unknown') {
+        leftOut.add('reserved prices', key, unknownForm(kind.productName));
+        return undefined;
+      }
       const value = leftOut.read('reserved prices', key, () => parseRow(Reservation, row));
       const term = RESERVED[value?.reservationTerm ?? ''];
       if (size !== undefined && value !== undefined && term !== undefined)
@@ -160,7 +197,7 @@ function keyOf({ armSkuName, armRegionName }: Kind): string {
 
 function sizeOf(sizes: Map<string, SizeRows>, kind: Kind): SizeRows {
   const { armSkuName: name, armRegionName: regionCode } = kind;
-  const size = sizes.get(keyOf(kind)) ?? { name, regionCode, linux: [], windows: [], terms: {} };
+  const size = sizes.get(keyOf(kind)) ?? { name, regionCode, plain: [], unknown: [], terms: {} };
   sizes.set(keyOf(kind), size);
   return size;
 }
@@ -172,11 +209,8 @@ function addTerm({ terms }: SizeRows, term: Term, kind: Kind, price: Row<string>
 }
 
 function chosen(size: SizeRows, leftOut: LeftOut) {
-  const { name, regionCode, linux, windows } = size;
-  // The size is sold only with Windows, and has no other terms.
-  const licensed = linux.length === 0;
-  const price = rowOf(() => priceInForce(licensed ? windows : linux));
-  return { name, regionCode, price, licensed, terms: licensed ? {} : termsOf(size, leftOut) };
+  const { name, regionCode, plain } = size;
+  return { name, regionCode, price: rowOf(() => priceInForce(plain)), terms: termsOf(size, leftOut) };
 }
 
 function termsOf({ name, regionCode, terms }: SizeRows, leftOut: LeftOut): OfferedTerms {
