@@ -118,7 +118,7 @@ export const SETTINGS = {
     '256000000',
   ),
   POSTGRES_READS: setting(
-    'concurrent reads of a reader from PostgreSQL; further ones get 503',
+    'concurrent reads of a reader from PostgreSQL, at most half of them for one organization; further ones wait, then get 503',
     integer(1, 1_000, 'a count'),
     '16',
   ),
@@ -133,9 +133,9 @@ export const SETTINGS = {
     '90',
   ),
   RATE_LIMIT: setting(
-    'requests of one token to one process in a minute; further ones get 429. 0: no limit',
+    'requests of one token to one process in a minute; further ones get 429. A client that lists a whole catalogue needs a hundredth of the default. 0: no limit',
     integer(0, 1_000_000_000, 'a count'),
-    '0',
+    '120000',
   ),
   MAX_CONNECTIONS: setting(
     'open connections to the API of one process; further ones are closed at once. One address may open half of them, unless it is a trusted proxy. The limit of streams of `/v1/changes` and waiting requests is half as high. 0: no limit of connections, 5,000 streams',

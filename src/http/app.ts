@@ -18,7 +18,7 @@ import type { FindSource } from './protocol/max-age.ts';
 import { accepts } from './protocol/negotiate.ts';
 import { refuseUnderPressure } from './protocol/pressure.ts';
 import { NOT_ACCEPTABLE, plainProblem, sendProblem } from './protocol/problem.ts';
-import { addRateLimit } from './protocol/rate-limit.ts';
+import { RateLimit } from './protocol/rate-limit.ts';
 import { clientAddress, hasBadHost, isProxyOf } from './protocol/request.ts';
 import { answerUpgradesAndExpects } from './protocol/transport.ts';
 import { recorder } from './record.ts';
@@ -98,7 +98,7 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   const answering: RouteDeps = {
     tokens: deps.tokens,
     admit,
-    rateLimit: limits.requestsPerMinute > 0 ? addRateLimit(app, limits.requestsPerMinute) : undefined,
+    rateLimit: limits.requestsPerMinute > 0 ? new RateLimit(limits.requestsPerMinute) : undefined,
     recorder: record,
     pressure: refuseUnderPressure(app, limits.maxEventLoopDelayMs),
     sendAnswer: answerSender(limits.idleTimeoutMs, drain.closeLater),
@@ -152,9 +152,8 @@ function addListeners(app: FastifyInstance, deps: ApiDeps, answering: RouteDeps,
   const { isClosing, closeLater } = drain;
   const { idleTimeoutMs } = limits;
   const addressOf = clientAddress(trustProxy);
-  // The rate limit counts requests in routes, so every request needs one.
-  if (responses && !rateLimit) {
-    const hot = { responses, tokens, addressOf, admit, isClosing, recorder, idleTimeoutMs };
+  if (responses) {
+    const hot = { responses, tokens, rateLimit, addressOf, admit, isClosing, recorder, idleTimeoutMs };
     answerBefore(app, (ordinary) => hotPath(hot, ordinary));
   }
   if (origins) {

@@ -69,8 +69,7 @@ export function guard(
       request.grant = grant;
       admit(request.raw.socket);
       const problem = scope && !grant.scopes.includes(scope) ? lacking : undefined;
-      if (!rateLimit) return problem;
-      return rateLimit(request, reply).then((tooMany) => tooMany ?? problem);
+      return rateLimit?.refuse(request, reply, grant.tokenId) ?? problem;
     });
   };
 }

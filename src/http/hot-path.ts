@@ -12,6 +12,7 @@ import { bearerToken } from './auth.ts';
 import { cutWhenIdle } from './protocol/connections.ts';
 import { isYoungEnough } from './protocol/max-age.ts';
 import { accepts } from './protocol/negotiate.ts';
+import type { RateLimit } from './protocol/rate-limit.ts';
 import { type AddressOf, addressKey, hasBadHost, requestIdOf } from './protocol/request.ts';
 import type { RecordedRequest, Recorder } from './record.ts';
 import type { ResponseCache } from './response-cache.ts';
@@ -20,6 +21,7 @@ export interface HotPathDeps {
   readonly responses: ResponseCache;
   readonly tokens: TokenReader;
   readonly addressOf: AddressOf;
+  readonly rateLimit: RateLimit | undefined;
   admit(socket: Socket): void;
   /** True while the server closes: only Fastify's routes answer then. */
   isClosing(): boolean;
@@ -29,7 +31,7 @@ export interface HotPathDeps {
 
 /** Returns a listener for `request` events. @param ordinary Fastify's listener */
 export function hotPath(deps: HotPathDeps, ordinary: RequestListener): RequestListener {
-  const { responses, tokens, addressOf, admit, isClosing, recorder, idleTimeoutMs } = deps;
+  const { responses, tokens, rateLimit, addressOf, admit, isClosing, recorder, idleTimeoutMs } = deps;
 
   function grantOf(request: IncomingMessage): Grant | undefined {
     const token = bearerToken(request.headers.authorization);
@@ -54,9 +56,12 @@ export function hotPath(deps: HotPathDeps, ordinary: RequestListener): RequestLi
       return false;
     // The ordinary route refuses old data.
     if (!isYoungEnough(request.headers, cached.prepared.answer.asOf)) return false;
+    const counted = rateLimit?.count(grant.tokenId);
+    // The ordinary route refuses the request.
+    if (counted?.isExceeded) return false;
     admit(request.socket);
     const id = requestIdOf(request);
-    const status = cached.prepared.write(request, response, id);
+    const status = cached.prepared.write(request, response, id, counted?.fields);
     if (response.writableLength > 0) cutWhenIdle(request, idleTimeoutMs);
     responses.hits += 1;
     recorder.answered(

@@ -104,7 +104,7 @@ export function answerRecorder({ recorder }: Pick<OperationDeps, 'recorder'>, pa
 /** Adds the route. The contract sets the order: token, then `Accept`, parameters, data. */
 export function addOperation(app: FastifyInstance, operation: Operation, deps: OperationDeps): void {
   const { path, scope, shared, read } = operation;
-  const { sendAnswer, withDeadline, rateLimit, responses, findSource } = deps;
+  const { sendAnswer, withDeadline, responses, findSource } = deps;
   const answered = answerRecorder(deps, path);
 
   /** Sends an answer, unless it is older than the request accepts. Compresses it first if the request's coding is missing. */
@@ -112,9 +112,7 @@ export function addOperation(app: FastifyInstance, operation: Operation, deps: O
     const { body, asOf } = prepared.answer;
     if (!isYoungEnough(request.headers, asOf)) return refuseOld(request, reply, asOf, findSource);
     const coded = prepared.hasCodingFor(request.raw) ? undefined : withDeadline(compress(body));
-    return whenThere(coded, () =>
-      answered(request, sendAnswer(request, reply, prepared, rateLimit && reply.getHeaders())),
-    );
+    return whenThere(coded, () => answered(request, sendAnswer(request, reply, prepared)));
   }
 
   function answer(request: FastifyRequest, reply: FastifyReply): MaybePromise<void> {

@@ -37,21 +37,29 @@ export class PreparedAnswer {
     return !this.#answer.body.isPlainOnly || allowedBy(request)[0] === 'identity';
   }
 
-  /** Writes the whole response in the coding that the client prefers, or 304. Returns the status. */
-  write(request: IncomingMessage, response: ServerResponse, requestId: string): 200 | 304 {
+  /**
+   * Writes the whole response in the coding that the client prefers, or 304. Returns the status.
+   * @param also names and values of further header fields in turn
+   */
+  write(
+    request: IncomingMessage,
+    response: ServerResponse,
+    requestId: string,
+    also?: readonly string[],
+  ): 200 | 304 {
     const { body } = this.#answer;
     const coding = codingFor(request, body);
     this.#codings[coding] ??= new PreparedCoding(this.#answer, coding);
     const { tag, head, headUnmodified, payload } = this.#codings[coding];
     const matching = unmodifiedTag(request, body, tag);
     if (matching === undefined) {
-      response.writeHead(200, withId(head, requestId));
+      response.writeHead(200, complete(head, requestId, also));
       if (request.method === 'HEAD') response.end();
       else response.end(payload, 'latin1');
       return 200;
     }
     const unmodified = matching === tag ? headUnmodified : headOf(this.#answer, ['etag', matching]);
-    response.writeHead(304, withId(unmodified, requestId));
+    response.writeHead(304, complete(unmodified, requestId, also));
     response.end();
     return 304;
   }
@@ -95,9 +103,9 @@ function headOf({ tier, asOf, currency }: Answer, fields: readonly string[]): He
 }
 
 /** Sets the id in the list itself: Node copies the list before the next request. */
-function withId(head: Head, requestId: string): Head {
+function complete(head: Head, requestId: string, also: readonly string[] | undefined): Head {
   head[1] = requestId;
-  return head;
+  return also ? head.concat(also) : head;
 }
 
 export function codingFor(request: IncomingMessage, body: EncodedBody): Coding {

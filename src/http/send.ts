@@ -11,22 +11,15 @@ declare module 'fastify' {
   }
 }
 
-/** Sends a reader's answer without Fastify. Returns the status. @param also further header fields */
-export type SendAnswer = (
-  request: FastifyRequest,
-  reply: FastifyReply,
-  answer: PreparedAnswer,
-  also?: ReturnType<FastifyReply['getHeaders']>,
-) => 200 | 304;
+/** Sends a reader's answer without Fastify. Returns the status. */
+export type SendAnswer = (request: FastifyRequest, reply: FastifyReply, answer: PreparedAnswer) => 200 | 304;
 
 export function answerSender(idleTimeoutMs: number, closeLater: Drain['closeLater']): SendAnswer {
-  return (request, reply, prepared, also) => {
+  return (request, reply, prepared) => {
     request.tier = prepared.answer.tier;
     const { raw } = reply;
     closeLater(raw);
-    if (also)
-      for (const [name, value] of Object.entries(also)) if (value !== undefined) raw.setHeader(name, value);
-    const status = prepared.write(request.raw, raw, request.id);
+    const status = prepared.write(request.raw, raw, request.id, request.rateFields);
     // After the write: Fastify handles an error of it.
     reply.hijack();
     if (raw.writableLength > 0) cutWhenIdle(request.raw, idleTimeoutMs);

@@ -58,6 +58,7 @@ export function createServer(
     },
   });
   app.decorateRequest('grant', undefined);
+  app.decorateRequest('rateFields', undefined);
   app.decorateRequest('tier', undefined);
   app.decorateRequest('startedAt', 0);
   app.decorateRequest('lasts', false);

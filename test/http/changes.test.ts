@@ -1,8 +1,11 @@
 /** `/v1/changes` over real sockets: pages, and requests that wait. */
-import { describe, expect, it } from 'vitest';
+import { once } from 'node:events';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { describe, expect, it, vi } from 'vitest';
 import { createToken, revokeToken } from '../../src/db/tokens.ts';
 import { SCOPES, type Scope } from '../../src/domain/scope.ts';
 import { pruneFeed } from '../../src/features/feed/append.ts';
+import type { FeedReads } from '../../src/features/feed/feed-reads.ts';
 import type { Page } from '../features/feed/copy.ts';
 import { reprice, setStatus } from '../snapshot/rows.ts';
 import { sceneForEachTest } from '../snapshot/scene.ts';
@@ -13,6 +16,17 @@ const scene = sceneForEachTest();
 const serve = () => serveChanges(scene);
 const token = async (scopes: readonly Scope[] = SCOPES, organizationId = scene.sample.a) =>
   createToken(scene.store.db, { organizationId, scopes: [...scopes] });
+
+/** Appends changes of machines that do not exist. */
+async function hideChanges(rows: number, each: number): Promise<void> {
+  await scene.sql`
+    with head as (update feed_head set position = position + ${rows * each} returning position - ${rows * each} as at)
+    insert into feed_changes (last, count, at, region_id, kinds, machine_ids, before, after)
+    select head.at + n * ${each}, ${each}, now(), ${scene.sample.region}, array_fill('machine.changed'::text, array[${each}::int]),
+      array_fill(999999, array[${each}::int]), array_fill(1::numeric, array[${each}::int]),
+      array_fill(1::numeric, array[${each}::int])
+    from head, generate_series(1, ${rows}::int) n`;
+}
 
 const typesOf = (page: Page) => page.changes.map(({ type }) => type);
 const start = async (api: ChangesApi, bearer: string) => (await api.page('/v1/changes', bearer)).next;
@@ -40,6 +54,54 @@ describe('a page of changes', () => {
     expect(first).toMatchObject({ more: true, next: first.changes[1]?.id });
     const rest = await api.page(`/v1/changes?after=${first.next}`, bearer);
     expect([...first.changes, ...rest.changes]).toEqual(all.changes);
+  });
+
+  it('goes on in few large reads if most changes are of machines that are no longer shown', async () => {
+    await using api = await serve();
+    const { token: bearer } = await token();
+    let after = await start(api, bearer);
+    await hideChanges(20, 250);
+    await reprice(scene.sql, scene.sample.small, '0.0002');
+    await api.publisher.publishDirty();
+    const pages: Page[] = [];
+    do {
+      const page = await api.page(`/v1/changes?after=${after}&limit=1&wait=1`, bearer);
+      pages.push(page);
+      after = page.next;
+    } while (pages.at(-1)?.more);
+    expect(pages.flatMap(typesOf).at(-1)).toBe('machine.repriced');
+    const empty = pages.filter(({ changes }) => changes.length === 0);
+    // Four reads for each answer, three of them of 500 rows.
+    expect(empty).toHaveLength(3);
+  });
+
+  it('reads nothing more after its client has left', async () => {
+    await using api = await serve();
+    const { token: bearer } = await token();
+    const { next: after } = await api.page(`/v1/changes?after=${await start(api, bearer)}`, bearer);
+    await hideChanges(20, 250);
+    const { page } = api.reader.feed.reads;
+    const left = Promise.withResolvers<void>();
+    const reads: number[] = [];
+    vi.spyOn(api.reader.feed.reads, 'page').mockImplementation(async function (this: FeedReads, ...given) {
+      reads.push(given[2]);
+      await left.promise;
+      return page.apply(this, given);
+    });
+    const accepted = once(api.app.server, 'connection');
+    const client = connect((api.app.server.address() as AddressInfo).port, '127.0.0.1');
+    client.write(
+      `GET /v1/changes?after=${after} HTTP/1.1\r\nHost: fleetbook\r\nAuthorization: Bearer ${bearer}\r\n\r\n`,
+    );
+    const [socket] = (await accepted) as [Socket];
+    await until(() => reads.length === 1);
+    const gone = once(socket, 'close');
+    client.destroy();
+    await gone;
+    left.resolve();
+    // Another request has all of its reads.
+    await api.page(`/v1/changes?after=${after}`, bearer);
+    expect(reads).toEqual([100, 100, 500, 500, 500]);
   });
 
   it('states why a machine is gone', async () => {

@@ -105,6 +105,35 @@ describe('the hot path', () => {
     expect(hot.hotAnswers()).toBeGreaterThan(given * 0.9);
   });
 
+  it('counts requests for the rate limit, and states the same fields as the ordinary one', async () => {
+    await scene.publisher.publishDirty();
+    const { token: text } = await token();
+    await scene.publisher.publishDirty();
+    const limits = { requestsPerMinute: 5 };
+    await using hot = await serve(await scene.linkedReader(), { limits });
+    await using never = await serve(await scene.linkedReader(), { ...ORDINARY, limits });
+    const target = `/v1/machines/${scene.sample.small}`;
+    const request = { method: 'GET', target, headers: [`Authorization: Bearer ${text}`] };
+    const sent = async ({ port }: WireApi) => {
+      const answers: WireAnswer[] = [];
+      for (let i = 0; i < 7; i++) answers.push(...(await converse(port, [request])));
+      return answers;
+    };
+    const [fast, ordinary] = [await sent(hot), await sent(never)];
+    expect(hot.hotAnswers()).toBe(3);
+    expect(fast.map(statusOf)).toEqual([200, 200, 200, 200, 200, 429, 429]);
+    const remaining = ['4', '3', '2', '1', '0', '0', '0'];
+    expect(fast.map((answer) => header(answer, 'ratelimit-remaining'))).toEqual(remaining);
+    const comparable = (answer: WireAnswer) => {
+      const { head, body } = withoutTier(withoutGeneratedId(answer));
+      return {
+        head: head.map((line) => line.replace(/^(ratelimit-reset|retry-after): \d+$/, '$1: -')),
+        body,
+      };
+    };
+    expect(fast.map(comparable)).toEqual(ordinary.map(comparable));
+  });
+
   it('is counted and timed like the ordinary one', async () => {
     await scene.publisher.publishDirty();
     const { token: text } = await token();

@@ -1,6 +1,7 @@
 /** Limits on one caller, and on all of them together. */
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
+import { RateLimit } from '../../src/http/protocol/rate-limit.ts';
 import { addressKey } from '../../src/http/protocol/request.ts';
 import { Unavailable } from '../../src/snapshot/document/answer.ts';
 import { until } from '../support/until.ts';
@@ -46,6 +47,19 @@ describe('a rate limit', () => {
       expect([bad.statusCode, bad.headers['ratelimit-limit']]).toEqual([401, undefined]);
       expect((await api.app.inject({ url: '/healthz' })).statusCode).toBe(200);
     }
+  });
+
+  it('begins again after a minute, and forgets the oldest of very many tokens', () => {
+    let now = 0;
+    const limit = new RateLimit(2, () => now);
+    const isExceeded = (token: number) => limit.count(token).isExceeded;
+    expect([isExceeded(1), isExceeded(1), isExceeded(1), isExceeded(2)]).toEqual([false, false, true, false]);
+    now = 59_999;
+    expect([isExceeded(1), limit.count(1).secondsLeft]).toEqual([true, 1]);
+    now = 60_000;
+    expect(isExceeded(1)).toBe(false);
+    for (let token = 10; token < 50_010; token++) limit.count(token);
+    expect([isExceeded(1), isExceeded(1), isExceeded(1)]).toEqual([false, false, true]);
   });
 
   it('exists only if it is configured', async () => {

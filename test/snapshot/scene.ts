@@ -169,7 +169,7 @@ function openReader({
       now,
     });
   const feed: FeedTail = new FeedTail({
-    run: (read, check) => documents.postgres(read, check),
+    run: (read, options) => documents.postgres(read, options),
     atOnce: 4,
     logger: silent,
     now,

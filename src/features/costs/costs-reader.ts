@@ -140,7 +140,9 @@ export function costsReader(options: CostsOptions) {
     ): MaybePromise<Answer | undefined> =>
       ofCluster(organizationId, slug, { ...question, at: undefined }, async (cluster, found) => {
         const from = span.from ?? `${cluster.created_at}Z`;
-        const prices = await options.documents.postgres((sql) => pricesSince(sql, cluster.machine.id, from));
+        const prices = await options.documents.postgres((sql) => pricesSince(sql, cluster.machine.id, from), {
+          organizationId,
+        });
         const document = costHistory(cluster, prices, found, { ...span, from });
         return { ...costAnswer(found, jsonBody(document)), tier: 'postgres' as const };
       }),

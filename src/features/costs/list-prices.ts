@@ -30,9 +30,10 @@ export function listPrices({ documents, catalogue }: ListPricesOptions) {
     terms: (
       id: number,
       withHistory: boolean,
-      organizationId: number | undefined,
+      organizationId: number,
+      isOwn: boolean,
     ): MaybePromise<Answer | undefined> =>
-      whenThere(books.entries(organizationId), (entries) =>
+      whenThere(books.entries(isOwn ? organizationId : undefined), (entries) =>
         whenThere(catalogue.get(), (state) => {
           const machine = findMachine(state.index, id);
           const bookOfTerm = (term: PriceTerm) => books.book(entries, term);
@@ -44,7 +45,7 @@ export function listPrices({ documents, catalogue }: ListPricesOptions) {
             currency: machine.region.currency,
           });
           if (!withHistory) return answered(state.tier);
-          const reading = documents.postgres((sql) => pricesSince(sql, id, undefined));
+          const reading = documents.postgres((sql) => pricesSince(sql, id, undefined), { organizationId });
           return reading.then((history) => answered('postgres', history));
         }),
       ),

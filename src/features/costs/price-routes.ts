@@ -76,11 +76,7 @@ export function priceOperations(prices: ListPrices): Operation[] {
         extension: true,
       },
       read: (values, { organizationId }) =>
-        prices.terms(
-          values.id,
-          values.history === 'true',
-          values.prices === 'own' ? organizationId : undefined,
-        ),
+        prices.terms(values.id, values.history === 'true', organizationId, values.prices === 'own'),
       // Own prices differ by organization.
       shared: false,
     }),

@@ -69,7 +69,7 @@ export class StoredMachineReader {
     const reading =
       this.#flights.get(key) ??
       this.#options.documents
-        .postgres((sql) => pricedMachines(sql, organizationId, ids, at))
+        .postgres((sql) => pricedMachines(sql, organizationId, ids, at), { organizationId })
         .finally(() => this.#flights.delete(key));
     this.#flights.set(key, reading);
     return reading;

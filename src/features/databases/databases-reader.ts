@@ -47,13 +47,13 @@ export function databasesReader({ documents, catalogue }: DatabasesOptions) {
       }),
 
     /** Returns undefined for an unknown id. */
-    one: (id: number, withHistory: boolean): MaybePromise<Answer | undefined> =>
+    one: (id: number, withHistory: boolean, organizationId: number): MaybePromise<Answer | undefined> =>
       whenThere(catalogue.get(), (state) => {
         const row = rowsOf(state.index).find(({ plan }) => plan.id === id);
         if (!row) return undefined;
         const document: DatabaseWithHistory = shown(state.index, row);
         if (!withHistory) return answer(state, [row.place], document);
-        const reading = documents.postgres((sql) => planPrices(sql, id));
+        const reading = documents.postgres((sql) => planPrices(sql, id), { organizationId });
         return reading.then((prices) => {
           const history = prices.map(({ price, ...times }) => {
             return { price: price === null ? null : Number(price), ...times };

@@ -60,7 +60,7 @@ export function databaseOperations(reader: DatabasesReader): Operation[] {
         },
         extension: true,
       },
-      read: ({ id, history }) => reader.one(id, history === 'true'),
+      read: ({ id, history }, { organizationId }) => reader.one(id, history === 'true', organizationId),
       shared: true,
     }),
   ];

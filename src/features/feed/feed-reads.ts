@@ -17,6 +17,8 @@ export interface FeedScope {
   readonly organizationId: number | undefined;
   /** Includes sold-out machines; false unless given. */
   readonly withSoldOut?: boolean;
+  /** The organization that has the reads in its share, with and without the permission to read clusters. */
+  readonly shareOf?: number;
 }
 
 export interface Change {
@@ -61,7 +63,10 @@ export class CursorGone extends Error {
 const OVERLAP_S = 30;
 
 /** Runs a read within limits. The primary answers if a replica's result fails `check`, and first without a `check`. */
-export type RunRead = <T>(read: (sql: Sql) => Promise<T>, check?: (result: T) => boolean) => Promise<T>;
+export type RunRead = <T>(
+  read: (sql: Sql) => Promise<T>,
+  options?: { readonly check?: (result: T) => boolean; readonly organizationId?: number | undefined },
+) => Promise<T>;
 
 export class FeedReads {
   readonly #run: RunRead;
@@ -135,11 +140,13 @@ export class FeedReads {
     limit: number,
     { upTo, reaches = this.#newest() }: { readonly upTo?: number; readonly reaches?: number } = {},
   ): Promise<ChangesPage> {
-    const { machines, organizationId } = scope;
+    const { machines, organizationId, shareOf } = scope;
     const question = { after: after.position, limit, ...(upTo === undefined ? {} : { upTo }) };
     const pages = await Promise.all([
-      ...(machines ? [this.#read({ ...question, organizationId: undefined }, reaches)] : []),
-      ...(organizationId === undefined ? [] : [this.#read({ ...question, organizationId }, reaches)]),
+      ...(machines ? [this.#read({ ...question, organizationId: undefined }, reaches, shareOf)] : []),
+      ...(organizationId === undefined
+        ? []
+        : [this.#read({ ...question, organizationId }, reaches, shareOf)]),
     ]);
     const [first, ...others] = pages;
     if (!first) throw new Error('unreachable: a token without a scope is refused');
@@ -149,11 +156,11 @@ export class FeedReads {
   }
 
   /** Checks the position of every read: several servers may be behind one address. */
-  async #read(question: FeedQuestion, reaches = 0): Promise<FeedPage> {
+  async #read(question: FeedQuestion, reaches = 0, organizationId?: number): Promise<FeedPage> {
     const hasReached = ({ head }: FeedPage) => head.position >= reaches;
     const read = (sql: Sql) => readFeedPage(sql, question);
     // Without a position to reach, only the primary knows the end of the feed.
-    const page = await (reaches > 0 ? this.#run(read, hasReached) : this.#run(read));
+    const page = await this.#run(read, { ...(reaches > 0 && { check: hasReached }), organizationId });
     if (!hasReached(page)) throw new Unavailable('this PostgreSQL lacks the newest changes');
     return page;
   }

@@ -60,7 +60,7 @@ export class FeedTail implements Disposable {
   constructor({ run, atOnce, logger, isLinked = () => false, now = Date.now }: FeedTailOptions) {
     const room = new Semaphore({ atOnce, waitingAtMost: atOnce * 128, deadlineMs: 3000 });
     this.reads = new FeedReads(
-      (read, check) => room.run(() => run(read, check)),
+      (read, options) => room.run(() => run(read, options), options?.organizationId),
       () => (isLinked() ? this.#newest : 0),
     );
     this.#logger = logger;

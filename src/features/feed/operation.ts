@@ -123,6 +123,8 @@ With \`available=all\` the feed includes sold-out machines: \`machine.sold_out\`
 
 Changes of machines require the scope \`machines:read\`, changes of the organization's clusters \`clusters:read\`. A token with one scope gets the changes of that scope.
 
+An answer without changes and with \`more: true\` has passed changes of machines or clusters that are no longer shown. Go on from its \`next\`.
+
 With \`Accept: text/event-stream\` the answer is a stream of server-sent events: \`id\` is the cursor, \`event\` the type, \`data\` the change. \`Last-Event-ID\` is the same as \`after\`. A stream and a wait end with their token.`,
     answers: changesSchema,
     example: {

@@ -7,7 +7,7 @@ import { feedApi } from './routes.ts';
 export function readFeed(context: ReaderContext): ReaderPart {
   const { config, logger, documents, subscription, closing } = context;
   const feed = new FeedTail({
-    run: (read, check) => documents.postgres(read, check),
+    run: (read, options) => documents.postgres(read, options),
     atOnce: Math.ceil(config.settings.POSTGRES_READS / 4),
     logger,
     isLinked: () => subscription.linked,

@@ -13,7 +13,7 @@ import { TokenChecks } from '../../http/token-check.ts';
 import type { Tier } from '../../snapshot/document/answer.ts';
 import { Body, hashOf } from '../../snapshot/document/body.ts';
 import { CURSOR_TEXT, encodeCursor } from './cursor.ts';
-import { EventStream, type Found, firstFrame, WaitingRequest } from './event-stream.ts';
+import { EventStream, firstFrame, WaitingRequest } from './event-stream.ts';
 import { type ChangesPage, CursorGone, type FeedScope } from './feed-reads.ts';
 import type { FeedTail } from './feed-tail.ts';
 import {
@@ -23,6 +23,10 @@ import {
   NO_PLACE,
   type parameters,
 } from './operation.ts';
+
+/** Rows of the pages after an empty one, and pages of one answer. An answer without changes then names the place to go on. */
+const MORE_ROWS = 500;
+const PAGES_AT_MOST = 4;
 
 export const feedApi =
   (feed: FeedTail): ApiFeature =>
@@ -100,13 +104,13 @@ class ChangesRoute {
     { changes, next, more, currency }: ChangesPage,
     tier: Tier,
   ): Promise<FastifyReply> {
-    const { withDeadline, sendAnswer, rateLimit } = this.#deps;
+    const { withDeadline, sendAnswer } = this.#deps;
     const list = changes.map(({ json }) => json).join(',');
     const bytes = Buffer.from(`{"changes":[${list}],"next":"${encodeCursor(next)}","more":${more}}`);
     const body = new Body(bytes, hashOf(bytes), undefined);
     const prepared = new PreparedAnswer({ body, tier, asOf: undefined, currency });
     if (!prepared.hasCodingFor(request.raw)) await withDeadline(body.compress());
-    this.#answered(request, sendAnswer(request, reply, prepared, rateLimit && reply.getHeaders()));
+    this.#answered(request, sendAnswer(request, reply, prepared));
     return reply;
   }
 
@@ -119,14 +123,19 @@ class ChangesRoute {
     const { withDeadline, endless } = this.#deps;
     const feed = this.#feed;
     const until = Date.now() + wait * 1000;
+    // Before the first await: the client may disconnect at any moment.
+    const life = lifeOf(request.raw, reply.raw);
     const place = await withDeadline(feed.reads.find(after));
     let page = await withDeadline(feed.reads.page(scope, place, limit));
     // A page is empty if the scope no longer shows the objects of its changes.
-    while (page.changes.length === 0 && page.more)
-      page = await withDeadline(feed.reads.page(scope, page.next, limit));
-    if (page.changes.length > 0 || wait === 0) return this.#sendPage(request, reply, page, 'postgres');
-    const life = lifeOf(request.raw, reply.raw);
+    for (let pages = 1; page.changes.length === 0 && page.more && pages < PAGES_AT_MOST; pages++) {
+      if (life.aborted) return reply.hijack();
+      const rows = Math.max(limit, MORE_ROWS);
+      page = cut(await withDeadline(feed.reads.page(scope, page.next, rows)), limit);
+    }
     if (life.aborted) return reply.hijack();
+    if (page.changes.length > 0 || page.more || wait === 0)
+      return this.#sendPage(request, reply, page, 'postgres');
     const full = this.#places.enter(grantOf(request), life);
     if (full) return this.#refuse(reply, full);
     request.lasts = true;
@@ -137,7 +146,7 @@ class ChangesRoute {
       const found = await waiting.answer;
       if (life.aborted) return reply.hijack();
       if (found === 'invalid token') return sendProblem(reply, INVALID_TOKEN);
-      return await this.#sendPage(request, reply, found ? cut(found, limit, page) : page, 'memory');
+      return await this.#sendPage(request, reply, found ? cut({ ...page, ...found }, limit) : page, 'memory');
     } finally {
       feed.leave(waiting);
       endless.delete(waiting);
@@ -150,7 +159,7 @@ class ChangesRoute {
     scope: FeedScope,
     after: string | undefined,
   ): Promise<FastifyReply> {
-    const { withDeadline, rateLimit, limits } = this.#deps;
+    const { withDeadline, limits } = this.#deps;
     const feed = this.#feed;
     const { raw } = reply;
     // Before the first await: the client may disconnect at any moment.
@@ -161,10 +170,10 @@ class ChangesRoute {
     const { start, currency } = await withDeadline(feed.beginning(scope, after));
     if (life.aborted) return reply.hijack();
     request.lasts = true;
-    const also = rateLimit && reply.getHeaders();
+    const rateFields = request.rateFields ?? [];
     reply.hijack();
-    for (const [name, value] of Object.entries(also ?? {}))
-      if (value !== undefined) raw.setHeader(name, value);
+    for (let i = 0; i < rateFields.length; i += 2)
+      raw.setHeader(rateFields[i] ?? '', rateFields[i + 1] ?? '');
     raw.cork();
     raw.writeHead(200, streamHeaders(request.id, currency));
     // With the first frame in the same string, Node would keep each header field in memory as a separate string.
@@ -231,19 +240,15 @@ function streamHeaders(requestId: string, currency: string | undefined): Record<
 
 function scopeOf({ scopes, organizationId }: Grant): FeedScope {
   return {
+    shareOf: organizationId,
     machines: scopes.includes('machines:read'),
     organizationId: scopes.includes('clusters:read') ? organizationId : undefined,
   };
 }
 
-function cut(found: Found, limit: number, { currency }: ChangesPage): ChangesPage {
-  const { changes, next } = found;
-  const last = changes[limit - 1];
-  if (changes.length <= limit || !last) return { changes, next, more: false, currency };
-  return {
-    changes: changes.slice(0, limit),
-    next: { feed: next.feed, position: last.position },
-    more: true,
-    currency,
-  };
+function cut(page: ChangesPage, limit: number): ChangesPage {
+  const last = page.changes[limit - 1];
+  if (page.changes.length <= limit || !last) return page;
+  const next = { feed: page.next.feed, position: last.position };
+  return { ...page, changes: page.changes.slice(0, limit), next, more: true };
 }

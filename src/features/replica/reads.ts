@@ -2,9 +2,9 @@
 import type { Sql } from '../../db/connection/client.ts';
 import { Unavailable } from '../../snapshot/document/answer.ts';
 import type {
-  Check,
   PostgresReads,
   PrimaryReads,
+  ReadOptions,
   Reads,
 } from '../../snapshot/read/postgres/postgres-reads.ts';
 import { SemaphoreFull } from '../../snapshot/read/postgres/semaphore.ts';
@@ -36,7 +36,7 @@ interface OfReplica<T> {
 export class ReplicaReads implements Reads {
   readonly primary: PostgresReads;
   readonly primaryFirst: PrimaryReads = {
-    run: (read) => this.#primaryFirst((reads) => reads.run(read)),
+    run: (read, options) => this.#primaryFirst((reads) => reads.run(read, options)),
     check: (read) => this.#primaryFirst((reads) => reads.check(read)),
   };
   readonly #replica: PostgresReads;
@@ -56,25 +56,31 @@ export class ReplicaReads implements Reads {
    * since nothing shows what the replica lacks.
    * @throws Unavailable
    */
-  async run<T>(read: (sql: Sql) => Promise<T>, check?: Check<T>): Promise<T> {
-    if (!check) return this.primaryFirst.run(read);
-    const found = await this.ofReplica(read);
+  async run<T>(read: (sql: Sql) => Promise<T>, { check, organizationId }: ReadOptions<T> = {}): Promise<T> {
+    if (!check) return this.primaryFirst.run(read, { organizationId });
+    const found = await this.ofReplica(read, organizationId);
     if (found && check(found.result)) return found.result;
     if (found) this.fenced(found.result === undefined ? 'unknown' : 'older');
-    return this.primary.run(read);
+    return this.primary.run(read, { organizationId });
   }
 
   /**
    * Returns a result of the replica; undefined if it does not answer or is in another lineage.
    * @throws SemaphoreFull if too many reads wait for the replica: the primary does not get them
    */
-  async ofReplica<T>(read: (sql: Sql) => Promise<T>): Promise<OfReplica<T> | undefined> {
+  async ofReplica<T>(
+    read: (sql: Sql) => Promise<T>,
+    organizationId?: number,
+  ): Promise<OfReplica<T> | undefined> {
     let found: OfReplica<T>;
     try {
-      found = await this.#replica.run(async (sql) => {
-        const state = await readReplicaState(sql);
-        return { state, result: await read(sql) };
-      });
+      found = await this.#replica.run(
+        async (sql) => {
+          const state = await readReplicaState(sql);
+          return { state, result: await read(sql) };
+        },
+        { organizationId },
+      );
     } catch (error) {
       if (!(error instanceof Unavailable) || error instanceof SemaphoreFull) throw error;
       this.fenced('away');

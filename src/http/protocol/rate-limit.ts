@@ -1,36 +1,72 @@
 /** Limits the requests of a token. Each process counts alone, so that no request waits for another server. */
-import rateLimit from '@fastify/rate-limit';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { performance } from 'node:perf_hooks';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from './problem.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Names and values of the RateLimit fields in turn; undefined without a limit, or before the request is counted. */
+    rateFields: readonly string[] | undefined;
+  }
+}
 
 const WINDOW_MS = 60_000;
 const TOKENS = 50_000;
 
-/** Counts a request with a verified token. Returns the problem if it exceeds the limit. */
-export type RateLimit = (request: FastifyRequest, reply: FastifyReply) => Promise<Problem | undefined>;
+interface Window {
+  count: number;
+  readonly endsAt: number;
+}
 
-export function addRateLimit(app: FastifyInstance, requestsPerMinute: number): RateLimit {
-  let count: ReturnType<FastifyInstance['createRateLimit']> | undefined;
-  app.register(rateLimit, {
-    global: false,
-    max: requestsPerMinute,
-    timeWindow: WINDOW_MS,
-    cache: TOKENS,
-    keyGenerator: ({ grant }) => String(grant?.tokenId),
-  });
-  app.after((error) => {
-    if (!error) count = app.createRateLimit();
-  });
-  return async (request, reply) => {
-    const state = await count?.(request);
-    if (!state || state.isAllowed) return undefined;
-    reply.headers({
-      'ratelimit-limit': String(state.max),
-      'ratelimit-remaining': String(state.remaining),
-      'ratelimit-reset': String(state.ttlInSeconds),
-    });
-    return state.isExceeded ? tooMany(requestsPerMinute, state.ttlInSeconds) : undefined;
-  };
+interface Counted {
+  readonly isExceeded: boolean;
+  readonly fields: readonly string[];
+  readonly secondsLeft: number;
+}
+
+export class RateLimit {
+  readonly #perMinute: number;
+  readonly #now: () => number;
+  /** By token. The window that began first is the first. */
+  readonly #windows = new Map<number, Window>();
+
+  /** @param now milliseconds of a monotonic clock */
+  constructor(perMinute: number, now = () => performance.now()) {
+    this.#perMinute = perMinute;
+    this.#now = now;
+  }
+
+  /** Counts a request with a verified token. */
+  count(tokenId: number): Counted {
+    const now = this.#now();
+    let window = this.#windows.get(tokenId);
+    if (!window || window.endsAt <= now) window = this.#begin(tokenId, now);
+    window.count += 1;
+    const secondsLeft = Math.ceil((window.endsAt - now) / 1000);
+    const remaining = Math.max(0, this.#perMinute - window.count);
+    const fields = ['ratelimit-limit', String(this.#perMinute), 'ratelimit-remaining', String(remaining)];
+    fields.push('ratelimit-reset', String(secondsLeft));
+    return { isExceeded: window.count > this.#perMinute, fields, secondsLeft };
+  }
+
+  /** Counts the request and adds the fields to its answer. Returns the problem if it exceeds the limit. */
+  refuse(request: FastifyRequest, reply: FastifyReply, tokenId: number): Problem | undefined {
+    const { isExceeded, fields, secondsLeft } = this.count(tokenId);
+    request.rateFields = fields;
+    for (let i = 0; i < fields.length; i += 2) reply.header(fields[i] ?? '', fields[i + 1]);
+    return isExceeded ? tooMany(this.#perMinute, secondsLeft) : undefined;
+  }
+
+  #begin(tokenId: number, now: number): Window {
+    const window = { count: 0, endsAt: now + WINDOW_MS };
+    this.#windows.delete(tokenId);
+    this.#windows.set(tokenId, window);
+    if (this.#windows.size > TOKENS) {
+      const [oldest] = this.#windows.keys();
+      if (oldest !== undefined) this.#windows.delete(oldest);
+    }
+    return window;
+  }
 }
 
 export function tooMany(requestsPerMinute: number, retryAfterSeconds: number): Problem {

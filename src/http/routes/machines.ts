@@ -85,7 +85,7 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
         example: MACHINE_EXAMPLE,
         extension: false,
       },
-      read: ({ id }) => catalogue.machine(id),
+      read: ({ id }, { organizationId }) => catalogue.machine(id, organizationId),
       shared: true,
     }),
     operation({
@@ -104,7 +104,7 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
         ],
         extension: true,
       },
-      read: ({ id }) => catalogue.machinePrices(id),
+      read: ({ id }, { organizationId }) => catalogue.machinePrices(id, organizationId),
       shared: true,
     }),
   ];

@@ -66,8 +66,9 @@ export interface CatalogueReader {
   providers(): MaybePromise<Answer>;
   /** An unknown provider or region, or a region of another provider, has an empty list. */
   machines(providerId: number, regionId: number): MaybePromise<Answer>;
-  machine(id: number): MaybePromise<Answer | undefined>;
-  machinePrices(id: number): MaybePromise<Answer | undefined>;
+  /** @param organizationId has the reads of PostgreSQL in its share */
+  machine(id: number, organizationId?: number): MaybePromise<Answer | undefined>;
+  machinePrices(id: number, organizationId?: number): MaybePromise<Answer | undefined>;
 }
 
 /** Answers and errors are those of `CatalogueReader`. */

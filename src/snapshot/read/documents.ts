@@ -8,7 +8,7 @@ import { CurrentLineage } from './current-lineage.ts';
 import type { DocumentsOptions, PublicationListener } from './documents-options.ts';
 import { Freshness, later, type ReadAt } from './freshness.ts';
 import { MachineRegions } from './machine-regions.ts';
-import type { Check, Reads } from './postgres/postgres-reads.ts';
+import type { ReadOptions, Reads } from './postgres/postgres-reads.ts';
 import { DocumentMemory } from './tiers/memory.ts';
 import type { LookUp, TieredResult, Wanted } from './tiers/tier.ts';
 import { Tiers } from './tiers/tiers.ts';
@@ -126,10 +126,11 @@ export class Documents {
     return flight.result;
   }
 
-  regionOfMachine(machineId: number): MaybePromise<number | undefined> {
+  /** @param organizationId has a read of PostgreSQL in its share */
+  regionOfMachine(machineId: number, organizationId?: number): MaybePromise<number | undefined> {
     const { keys } = this.#lineage;
-    if (keys) return this.#machineRegions.get(machineId, keys);
-    return this.#lineage.find().then((found) => this.#machineRegions.get(machineId, found));
+    if (keys) return this.#machineRegions.get(machineId, keys, organizationId);
+    return this.#lineage.find().then((found) => this.#machineRegions.get(machineId, found, organizationId));
   }
 
   /**
@@ -184,8 +185,8 @@ export class Documents {
   }
 
   /** Runs another read, such as that of a price history, under the same limits, see `Reads.run`. */
-  postgres<T>(read: (sql: Sql) => Promise<T>, check?: Check<T>): Promise<T> {
-    return this.#reads.run(read, check);
+  postgres<T>(read: (sql: Sql) => Promise<T>, options?: ReadOptions<T>): Promise<T> {
+    return this.#reads.run(read, options);
   }
 
   get memorySize(): number {

@@ -48,10 +48,10 @@ export class MachineRegions {
     this.#unknown = lruOf(options.memoryLimit * 0.25, BYTES_PER_ENTRY);
   }
 
-  get(machineId: number, keys: CacheKeys): MaybePromise<number | undefined> {
+  get(machineId: number, keys: CacheKeys, organizationId?: number): MaybePromise<number | undefined> {
     const region = this.#knownRegion(machineId);
     if (region) return region;
-    return this.#isUnknown(machineId) ? undefined : this.#find(machineId, keys);
+    return this.#isUnknown(machineId) ? undefined : this.#find(machineId, keys, organizationId);
   }
 
   #knownRegion(machineId: number): number | undefined {
@@ -65,11 +65,11 @@ export class MachineRegions {
     return since !== undefined && (subscription.linked || now() - since <= UNLINKED_UNKNOWN_MS);
   }
 
-  async #find(machineId: number, keys: CacheKeys): Promise<number | undefined> {
+  async #find(machineId: number, keys: CacheKeys, organizationId?: number): Promise<number | undefined> {
     const clears = this.#clears;
     const unknownClears = this.#unknownClears;
     const at = this.#options.now();
-    const region = await this.#read(machineId, keys);
+    const region = await this.#read(machineId, keys, organizationId);
     if (clears !== this.#clears) return region;
     if (region !== undefined) this.#store(machineId, region);
     else if (unknownClears === this.#unknownClears) this.#unknown.set(machineId, at);
@@ -100,25 +100,25 @@ export class MachineRegions {
     page[machineId % MACHINES_PER_BUCKET] = region;
   }
 
-  async #read(machineId: number, keys: CacheKeys): Promise<number | undefined> {
+  async #read(machineId: number, keys: CacheKeys, organizationId?: number): Promise<number | undefined> {
     const key = keys.machineRegions(machineId);
     const { subscription } = this.#options;
     const field = (redis: RedisClient) => redis.hget(key, String(machineId));
     const cached = regionIn(await subscription.commands.run(field));
     if (typeof cached === 'number') return cached;
-    const fromPostgres = () => this.#readPostgres(key, machineId);
+    const fromPostgres = () => this.#readPostgres(key, machineId, organizationId);
     const fromLateCache = async () => regionIn(await subscription.commands.runPatiently(field));
     return cached === null ? fromPostgres() : fromEither(subscription, fromLateCache, fromPostgres);
   }
 
   /** Writes the region of Postgres to the cache. Without Postgres, the copy on disk has the machines of its lists. */
-  async #readPostgres(key: string, machineId: number): Promise<number | undefined> {
+  async #readPostgres(key: string, machineId: number, organizationId?: number): Promise<number | undefined> {
     const { postgres, subscription } = this.#options;
     try {
-      const region = await postgres.run(
-        (sql) => loadRegionOfMachine(sql, machineId),
-        (found) => found !== undefined,
-      );
+      const region = await postgres.run((sql) => loadRegionOfMachine(sql, machineId), {
+        check: (found) => found !== undefined,
+        organizationId,
+      });
       // The cache has evicted it. A machine never moves: it needs neither a fence nor an expiry.
       if (region !== undefined) void subscription.commands.run((redis) => redis.hset(key, machineId, region));
       return region;

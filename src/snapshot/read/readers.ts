@@ -62,30 +62,39 @@ export function catalogueReader(
   });
   const priceReads = new Map<number, Promise<Prices>>();
 
-  async function readPrices(id: number, asOf: string | undefined): Promise<Prices> {
+  async function readPrices(
+    id: number,
+    asOf: string | undefined,
+    organizationId: number | undefined,
+  ): Promise<Prices> {
     const readAt = now();
-    const regionId = await documents.regionOfMachine(id);
+    const regionId = await documents.regionOfMachine(id, organizationId);
     const shown = regionId === undefined ? undefined : (await region(regionId)).document?.version;
-    const { rows, currency } = await documents.postgres(
-      (sql) => loadMachinePrices(sql, id),
+    const { rows, currency } = await documents.postgres((sql) => loadMachinePrices(sql, id), {
       // The history must have the price of the machine's list.
-      ({ version }) => shown !== undefined && version !== undefined && version >= shown,
-    );
+      check: ({ version }) => shown !== undefined && version !== undefined && version >= shown,
+      organizationId,
+    });
     const found = { body: await encodeBody(Buffer.from(JSON.stringify(rows))), currency, readAt, asOf };
     prices.set(id, found);
     return found;
   }
 
-  function freshPrices(id: number, asOf: string | undefined): Promise<Prices> {
-    const reading = priceReads.get(id) ?? readPrices(id, asOf).finally(() => priceReads.delete(id));
+  function freshPrices(
+    id: number,
+    asOf: string | undefined,
+    organizationId: number | undefined,
+  ): Promise<Prices> {
+    const reading =
+      priceReads.get(id) ?? readPrices(id, asOf, organizationId).finally(() => priceReads.delete(id));
     priceReads.set(id, reading);
     return reading;
   }
 
   const region = (regionId: number) => documents.get({ kind: 'region', regionId });
 
-  function machine(id: number): MaybePromise<Answer | undefined> {
-    return whenThere(documents.regionOfMachine(id), (regionId) => {
+  function machine(id: number, organizationId?: number): MaybePromise<Answer | undefined> {
+    return whenThere(documents.regionOfMachine(id, organizationId), (regionId) => {
       if (regionId === undefined) return undefined;
       return whenThere(region(regionId), (found) => {
         const body = found.document?.slice(String(id));
@@ -109,14 +118,14 @@ export function catalogueReader(
 
     machine,
 
-    async machinePrices(id) {
-      const published = await machine(id);
+    async machinePrices(id, organizationId) {
+      const published = await machine(id, organizationId);
       if (!published) return undefined;
       const cached = prices.get(id);
       const age = cached ? now() - cached.readAt : Number.POSITIVE_INFINITY;
       if (cached && age < PRICES_TTL_MS) return pricesAnswer(cached, 'memory');
       try {
-        return pricesAnswer(await freshPrices(id, published.asOf), 'postgres');
+        return pricesAnswer(await freshPrices(id, published.asOf, organizationId), 'postgres');
       } catch (error) {
         if (!(error instanceof Unavailable) || !cached || age > staleLimitMs) throw error;
         return pricesAnswer(cached, 'memory');

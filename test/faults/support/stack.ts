@@ -154,6 +154,8 @@ export async function openStack({
     CACHE_REDIS_URL: redis.readersUrl,
     QUEUE_REDIS_URL: redis.queueUrl,
     LOG_LEVEL: 'warn',
+    // The load is that of many clients, with one token.
+    RATE_LIMIT: '1000000000',
   };
   const readersWay = await readersDatabase?.();
   if (readersWay) opened.use(readersWay);

@@ -129,8 +129,8 @@ it.each([
   const { sql } = stack.use(storeOf(servers.primary.url));
   const checked: boolean[] = [];
   const tail = new FeedTail({
-    run: (read, check) => {
-      checked.push(check !== undefined);
+    run: (read, options) => {
+      checked.push(options?.check !== undefined);
       return read(sql);
     },
     atOnce: 2,

@@ -10,16 +10,22 @@ import { Semaphore, SemaphoreFull } from './semaphore.ts';
 /** Returns true for a usable result of a server that may be behind. Otherwise the primary is read. */
 export type Check<T> = (result: T) => boolean;
 
+export interface ReadOptions<T> {
+  /** With a check, a server that may be behind is read first. Without one, the primary is. */
+  readonly check?: Check<T>;
+  /** The organization that has the read in its share of concurrent reads; undefined for reads that all need. */
+  readonly organizationId?: number | undefined;
+}
+
 /** Reads from one server of Postgres, or several. They reject with `Unavailable`. */
 export interface Reads {
-  /** With a check, a server that may be behind is read first. Without one, the primary is. */
-  run<T>(read: (sql: Sql) => Promise<T>, check?: Check<T>): Promise<T>;
+  run<T>(read: (sql: Sql) => Promise<T>, options?: ReadOptions<T>): Promise<T>;
   /** Reads of the primary, or of another server if the primary does not answer. */
   readonly primaryFirst: PrimaryReads;
 }
 
 export interface PrimaryReads {
-  run<T>(read: (sql: Sql) => Promise<T>): Promise<T>;
+  run<T>(read: (sql: Sql) => Promise<T>, options?: Omit<ReadOptions<T>, 'check'>): Promise<T>;
   check<T>(read: (sql: Sql) => Promise<T>): Promise<T>;
 }
 
@@ -70,10 +76,13 @@ export class PostgresReads implements Reads {
     this.#breaker = new Breaker({ failuresToOpen: 3, retryAfterMs: 1000, now });
   }
 
-  async run<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
+  async run<T>(
+    read: (sql: Sql) => Promise<T>,
+    { organizationId }: Pick<ReadOptions<T>, 'organizationId'> = {},
+  ): Promise<T> {
     if (!this.#breaker.isClosed && !(await this.#isBack()))
       throw new Unavailable('PostgreSQL does not answer');
-    return this.#read(read, this.#gate);
+    return this.#read(read, this.#gate, organizationId);
   }
 
   /** Runs a check of the process itself, in any state of the circuit breaker, apart from the reads of requests. */
@@ -95,10 +104,15 @@ export class PostgresReads implements Reads {
     return withTimeout(PROBE_MS, probe).catch(() => this.#breaker.isClosed);
   }
 
-  async #read<T>(read: (sql: Sql) => Promise<T>, gate: Semaphore): Promise<T> {
+  async #read<T>(
+    read: (sql: Sql) => Promise<T>,
+    gate: Semaphore,
+    organizationId?: number | undefined,
+  ): Promise<T> {
     try {
-      const result = await gate.run(() =>
-        traced('postgres read', { 'db.system.name': 'postgresql' }, () => this.#twice(read)),
+      const result = await gate.run(
+        () => traced('postgres read', { 'db.system.name': 'postgresql' }, () => this.#twice(read)),
+        organizationId,
       );
       this.#breaker.succeeded();
       this.#unanswered = 0;

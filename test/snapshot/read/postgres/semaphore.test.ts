@@ -104,6 +104,53 @@ describe('the semaphore before Postgres', () => {
   });
 });
 
+describe('the shares of organizations in the semaphore', () => {
+  const [A, B] = [1, 2];
+
+  it('leave half of the places to others, and let organizations take turns', async () => {
+    const gate = new Semaphore({ atOnce: 4, waitingAtMost: 100, deadlineMs: 10_000 });
+    const ofA = Array.from({ length: 10 }, openCall);
+    const results = ofA.map(({ call }) => gate.run(call, A));
+    const started = () => ofA.filter(({ call }) => call.mock.calls.length > 0).length;
+    await Promise.resolve();
+    expect(started()).toBe(2);
+    const ofB = Array.from({ length: 4 }, openCall);
+    results.push(...ofB.map(({ call }) => gate.run(call, B)));
+    const startedOfB = () => ofB.filter(({ call }) => call.mock.calls.length > 0).length;
+    await Promise.resolve();
+    expect([started(), startedOfB()]).toEqual([2, 2]);
+    // Calls that all organizations need have a turn too.
+    const common = openCall();
+    results.push(gate.run(common.call));
+    ofA[0]?.end();
+    await results[0];
+    expect([started(), startedOfB(), common.call.mock.calls.length]).toEqual([2, 2, 1]);
+    common.end();
+    await results.at(-1);
+    expect([started(), startedOfB()]).toEqual([3, 2]);
+    for (const { end } of [...ofA, ...ofB]) end();
+    expect(await Promise.all(results)).toEqual(Array(15).fill('done'));
+  });
+
+  it('let one organization wait with at most half of the waiting calls', async () => {
+    const gate = new Semaphore({ atOnce: 2, waitingAtMost: 4, deadlineMs: 10_000 });
+    const calls = Array.from({ length: 3 }, openCall);
+    const results = calls.map(({ call }) => gate.run(call, A));
+    await expect(gate.run(openCall().call, A)).rejects.toThrow(SemaphoreFull);
+    const other = openCall();
+    results.push(gate.run(other.call, B));
+    await Promise.resolve();
+    expect(other.call).toHaveBeenCalledOnce();
+    for (const { end } of [...calls, other]) end();
+    expect(await Promise.all(results)).toEqual(Array(4).fill('done'));
+  });
+
+  it('give one organization a place if there is only one', async () => {
+    const gate = new Semaphore({ atOnce: 1, waitingAtMost: 1, deadlineMs: 10_000 });
+    expect(await gate.run(async () => 'done', A)).toBe('done');
+  });
+});
+
 describe('the breaker', () => {
   const make = () => {
     let now = 0;
