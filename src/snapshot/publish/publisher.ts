@@ -10,7 +10,7 @@ import type { RedisClient } from '../../redis/redis.ts';
 import { BODY_FORMAT } from '../document/body-format.ts';
 import { CacheKeys, documentId, LINEAGE_KEY, lanesOf } from '../document/keys.ts';
 import { loadFreshness } from '../document/load.ts';
-import { repairMachineIndex } from '../document/machine-index.ts';
+import { MachineIndexRepair } from '../document/machine-index.ts';
 import { Comparison, type ComparisonOptions } from './comparison.ts';
 import { moveStamps } from './fence.ts';
 import { type LineageObserver, LOSSES, type NewLineage, takeNewLineage } from './new-lineage.ts';
@@ -59,6 +59,7 @@ export class Publisher {
   readonly #options: PublisherOptions;
   readonly #comparison: Comparison;
   readonly #history = new KnownHistory();
+  readonly #machineIndex = new MachineIndexRepair();
   #lineage: string | undefined;
   /** The lineage under which the cache has this publisher's `BODY_FORMAT`. */
   #formatStoredFor: string | undefined;
@@ -186,7 +187,7 @@ export class Publisher {
     const { done, failure, ahead } = await this.#comparison.round(route, isNew, publish);
     if (ahead) return this.#compareUnderNewLineage(keys, ahead);
     if (failure !== undefined) throw failure;
-    await repairMachineIndex(this.#redis, keys, this.#db.$client);
+    await this.#machineIndex.repair(this.#redis, keys, this.#db.$client);
     return this.#ended(keys, stamps, done.length);
   }
 

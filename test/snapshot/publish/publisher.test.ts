@@ -212,6 +212,23 @@ describe('the comparison', () => {
     expect(await scene.cache.hgetall(key)).toEqual(whole);
   });
 
+  it('counts the machines of the index again only for a new version of their region', async () => {
+    const publisher = new Publisher(scene.store.db, scene.cache, { comparison: { sample: 0 } });
+    await publisher.compare();
+    const key = scene.keys.machineRegions(scene.sample.small);
+    const whole = await scene.cache.hgetall(key);
+    await scene.sql.begin(async (tx) => {
+      // A comparison that reads machines would wait for this lock until its statement times out.
+      await tx`lock table machines in access exclusive mode`;
+      await publisher.compare();
+    });
+    const added = await addMachine(scene.sql, scene.sample.region, { name: 'added', source: 'cloud' });
+    await publisher.publishDirty();
+    await scene.cache.hdel(key, String(added));
+    await publisher.compare();
+    expect(await scene.cache.hgetall(key)).toEqual({ ...whole, [added]: String(scene.sample.region) });
+  });
+
   it('announces each sent document to the readers', async () => {
     await scene.cache.flushall();
     await scene.publisher.compare();
