@@ -9,6 +9,7 @@ import { type KnownProvider, providerNamed } from '../db/providers.ts';
 import { cancelledRuns } from '../db/sync/live-runs.ts';
 import { type BeginOptions, finishRun, type Run, type RunOrigin, registerSource } from '../db/sync/run.ts';
 import { storedValidators } from '../db/sync/validators.ts';
+import { messageOf } from '../domain/errors.ts';
 import { traced } from '../domain/tracer.ts';
 import { applyDefaults } from '../sources/cluster-defaults.ts';
 import { openSourceHttp, type SourceHttpOptions } from '../sources/http/http.ts';
@@ -156,9 +157,14 @@ export function recorded(
       return end(await work(run, AbortSignal.any([live.signal, ...(signal ? [signal] : [])])));
     } catch (failure) {
       const error = statementTimeout(failure, config.settings.WRITE_STATEMENT_TIMEOUT) ?? failure;
-      const now = new Date().toISOString();
-      await finishRun(store.db, run, 'failed', undefined, now, failureMessage(error, signal));
-      if ((await cancelledRuns(store.db, [run.id])).length > 0) return end(nothingStored('cancelled'));
+      try {
+        const now = new Date().toISOString();
+        await finishRun(store.db, run, 'failed', undefined, now, failureMessage(error, signal));
+        if ((await cancelledRuns(store.db, [run.id])).length > 0) return end(nothingStored('cancelled'));
+      } catch (another) {
+        // The first failure decides about the next attempt. Without a record, the run counts as interrupted.
+        addLogFields({ notRecorded: messageOf(another) });
+      }
       throw error;
     }
   });
