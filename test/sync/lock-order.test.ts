@@ -1,9 +1,10 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Connection } from '../../src/db/connection/connect.ts';
 import { deleteOrganization } from '../../src/db/organizations.ts';
+import { retireSource } from '../../src/db/sync/retire.ts';
 import { untilWaiting as untilWaitingIn } from '../support/waiting.ts';
 import { cluster, disk } from './cluster-rows.ts';
-import { LAX, offer, openScene, region, type Scene } from './scene.ts';
+import { databasePlan, LAX, OPERATOR, offer, openScene, region, type Scene } from './scene.ts';
 
 let scene: Scene;
 beforeAll(async () => {
@@ -129,6 +130,29 @@ describe('an operator who deletes an organization', () => {
     await untilWaiting(2);
     await held.sql`commit`;
     expect(await Promise.all(both)).toMatchObject([{ outcome: 'changed' }, { slug: 'first', clusters: 1 }]);
+  });
+});
+
+describe('an operator who retires a source', () => {
+  it.each([
+    ['machines', offer('a', 'm')],
+    ['plans of databases alone', databasePlan('a', 'p')],
+  ])('with %s waits for a run of another source of its provider', async (_, item) => {
+    await scene.catalogue([region('a'), item]);
+    await using held = await holder();
+    await held.sql`select from providers for no key update`;
+    const retired = retireSource(scene.store, 'acme', scene.now().toISOString(), OPERATOR);
+    await untilWaiting(1);
+    await held.sql`commit`;
+    expect(await retired).toMatchObject({ places: [{ place: 'Acme a', known: 1 }] });
+  });
+
+  it('with plans of databases alone makes the others of its regions read again', async () => {
+    await scene.catalogue([region('a'), databasePlan('a', 'p')]);
+    await scene.catalogue([region('a'), databasePlan('a', 'p')], { source: 'other' });
+    await scene.sql`insert into source_validators (source_id, url, etag, reading) values ('other', 'http://two', '"2"', 'r')`;
+    await retireSource(scene.store, 'acme', scene.now().toISOString(), OPERATOR);
+    expect(await scene.sql`select from source_validators`).toEqual([]);
   });
 });
 

@@ -134,8 +134,7 @@ export async function retireSource(
   await db.delete(quarantinedRows).where(eq(quarantinedRows.sourceId, sourceId));
   await db.execute(sql`
     select from ${providers} where ${providers.id} in (
-      select ${regions.providerId} from ${regions} join ${machines} on ${machines.regionId} = ${regions.id}
-      where ${machines.sourceId} = ${sourceId})
+      select ${regions.providerId} from ${regions} where ${regions.id} in (${regionsOf(sourceId)}))
     order by ${providers.id} for no key update`);
   const gone = await previewRetirement(db, sourceId);
   if (!gone) return undefined;
@@ -155,12 +154,18 @@ export async function retireSource(
   return gone;
 }
 
-/** Deletes validators of the source and of others of its providers: a machine that both list must be read again. */
+/** Selects the regions in which a source has machines or plans of databases. */
+const regionsOf = (sourceId: string) => sql`
+  select ${machines.regionId} from ${machines} where ${machines.sourceId} = ${sourceId}
+  union
+  select ${databasePlans.regionId} from ${databasePlans} where ${databasePlans.sourceId} = ${sourceId}`;
+
+/** Deletes validators of the source and of others of its providers: what both list must be read again. */
 async function forgetValidators(db: ConnectionDatabase, sourceId: string): Promise<void> {
   const { sourceId: of } = sourceValidators;
   await db.delete(sourceValidators).where(sql`${of} = ${sourceId} or ${of} in (
-    select ${regionFreshness.sourceId} from ${regionFreshness} where ${regionFreshness.regionId} in (
-      select ${machines.regionId} from ${machines} where ${machines.sourceId} = ${sourceId}))`);
+    select ${regionFreshness.sourceId} from ${regionFreshness}
+    where ${regionFreshness.regionId} in (${regionsOf(sourceId)}))`);
 }
 
 async function retireMachines(db: ConnectionDatabase, sourceId: string, now: string): Promise<void> {
