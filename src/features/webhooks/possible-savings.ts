@@ -19,9 +19,9 @@ interface Marked {
 }
 
 /**
- * Returns the clusters whose saving has reached the threshold since the last check.
+ * Returns the clusters whose saving has reached the threshold since the last check. The first check reports those that exist.
  * @param threshold per month in the published currency, a plain decimal
- * @param before undefined at the first check, which finds none
+ * @param before undefined at the first check
  */
 export async function possibleSavings(
   sql: Sql,
@@ -42,9 +42,9 @@ export async function possibleSavings(
   const above = costClusters(clusters, machines, entries, now.getTime()).filter(
     ({ best }) => best !== null && best.saving >= least,
   );
-  const known = before && new Set(before.clusters);
+  const known = new Set(before?.clusters);
   return {
-    clusters: known ? above.filter(({ cluster }) => !known.has(cluster.id)).flatMap(shownSaving) : [],
+    clusters: above.filter(({ cluster }) => !known.has(cluster.id)).flatMap(shownSaving),
     seen: { mark, clusters: above.map(({ cluster }) => cluster.id) },
   };
 }

@@ -255,6 +255,21 @@ describe('a webhook', () => {
     expect(await check(id)).toBe(0);
   });
 
+  it('gets the savings that exist when it is added, once', async () => {
+    await openOrganizations();
+    await scene.sql`update lineage set currency = 'USD'`;
+    await catalogue({ m3: '0.05' });
+    const { id } = await add('one', ['savings'], hook.url, '1.5');
+    // Readers do not have the price yet.
+    expect(await check(id)).toBe(0);
+    await publish();
+    expect([await check(id), await check(id)]).toEqual([1, 0]);
+    await send(id);
+    expect(messages()).toMatchObject([
+      { type: 'savings.possible', data: { clusters: [{ slug: 'x' }, { slug: 'y' }] } },
+    ]);
+  });
+
   it('learns that changes are lost if the feed no longer has them', async () => {
     await openOrganizations();
     const { id } = await add('one', ['clusters']);
