@@ -13,18 +13,23 @@ import { openStore } from '../../src/db/connection/connect.ts';
 import { createToken } from '../../src/db/tokens.ts';
 import { buildApp } from '../../src/http/app.ts';
 import { freePort } from '../../src/processes/port.ts';
+import { addCluster, addMachine, addOrganization, addRegion } from '../snapshot/rows.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { CLI } from '../support/program.ts';
-import { type Published, startPublished } from '../support/published.ts';
+import { type Published, startPublished, startPublisher } from '../support/published.ts';
 
 const opened = new AsyncDisposableStack();
 let published: Published;
 let address: string;
 let onlyMachines: string;
+/** Its organization pays nothing for one machine, and has more clusters than a page of costs. */
+let sponsored: string;
+const CLUSTERS = 130;
 
 beforeAll(async () => {
   published = opened.use(await startPublished());
   const { databaseUrl, redisUrl } = published;
+  sponsored = await addSponsored(published);
   const settings = readSettings({
     DATABASE_URL: databaseUrl,
     REDIS_URL: redisUrl,
@@ -40,6 +45,25 @@ beforeAll(async () => {
   onlyMachines = (await createToken(store.db, { organizationId, scopes })).token;
 });
 afterAll(() => opened.disposeAsync());
+
+/** @returns a token of the organization */
+async function addSponsored({ databaseUrl, redisUrl, sample }: Published): Promise<string> {
+  await using store = openStore({ url: databaseUrl, role: 'worker', connections: 1 });
+  const { sql } = store;
+  const berlin = await addRegion(sql, sample.provider, 'ber1', 'Berlin, DE');
+  await addMachine(sql, berlin, { name: 'b1', price: '0.002', source: 'cloud' });
+  const organizationId = await addOrganization(sql, 'sponsored');
+  for (let i = 0; i < CLUSTERS; i++) {
+    const shared = { source: 'plane', regionId: sample.region, machineId: sample.big };
+    await addCluster(sql, organizationId, { ...shared, name: `c${i}`, slug: `c${i}` });
+  }
+  await sql`insert into price_book_entries (organization_id, machine_id, discount, valid_from)
+    values (${organizationId}, ${sample.small}, 100, '2026-01-01')`;
+  using publisher = await startPublisher(store.db, redisUrl);
+  await publisher.publishDirty();
+  const scopes = ['machines:read', 'clusters:read'] as const;
+  return (await createToken(store.db, { organizationId, scopes })).token;
+}
 
 interface Model extends AsyncDisposable {
   readonly client: Client;
@@ -215,6 +239,77 @@ describe('the tools', () => {
     expect(both.error).toBe('Give machine_id, or cpu and ram, but not both.');
     const half = await described.call('compare_prices', { cpu: 2 });
     expect(half.error).toBe('Give machine_id, or both cpu and ram.');
+  });
+});
+
+describe('an organization with own prices and many clusters', () => {
+  let owner: Model;
+  beforeAll(async () => {
+    owner = opened.use(await model(sponsored));
+  });
+
+  it('compares a machine that costs nothing with others', async () => {
+    const { small, big } = published.sample;
+    const compared = async (id: number) => {
+      const { data, error } = await owner.call('compare_prices', { machine_id: id, history: false });
+      expect(error).toBeUndefined();
+      const { offers } = data as {
+        offers: {
+          machine: { id: number; price: number; list_price?: number };
+          times_cheapest: number | null;
+        }[];
+      };
+      return offers.map(({ machine, times_cheapest }) => [machine.id, machine.price, times_cheapest]);
+    };
+    expect(await compared(small)).toEqual([[small, 0, 1]]);
+    expect((await compared(big))[0]).toEqual([big, 0.01, 1]);
+    const { data } = await owner.call('compare_prices', { cpu: 1, ram: 1 });
+    expect(data).toMatchObject({ offers: [{ machine: { id: small, price: 0, list_price: 0.0001 } }] });
+    expect(owner.client.getInstructions()).toContain('own prices where it has any');
+  });
+
+  it('reaches the costs of all its clusters', async () => {
+    const slugs: string[] = [];
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const { data, error } = await owner.call('cluster_cost', { ...(cursor && { cursor }) });
+      expect(error).toBeUndefined();
+      const { costs } = data as { costs: { clusters: { slug: string }[]; next: string | null } };
+      slugs.push(...costs.clusters.map(({ slug }) => slug));
+      cursor = costs.next;
+    }
+    expect(slugs.length).toBe(CLUSTERS);
+    expect(new Set(slugs).size).toBe(CLUSTERS);
+    const both = await owner.call('cluster_cost', { slug: 'c1', limit: 1 });
+    expect(both.error).toBe('Give slug, or limit and cursor of all clusters, but not both.');
+  });
+
+  it('is recommended machines with storage, traffic, addresses and a term', async () => {
+    const { data } = await owner.call('recommend_machine', {
+      cpu: 2,
+      ram: 8,
+      storage: 10,
+      traffic: 0,
+      ipv4: 1,
+    });
+    expect(data).toMatchObject({
+      recommendations: [
+        { complete: false, breakdown: { machine: 0, storage: null, traffic: 0, ipv4: null } },
+      ],
+    });
+    const spot = await owner.call('recommend_machine', { cpu: 2, ram: 8, term: 'spot' });
+    expect(spot).toMatchObject({ data: { recommendations: [] }, error: undefined });
+  });
+
+  it('finds a region by words of its name', async () => {
+    for (const region of ['Berlin', 'berlin, de', 'BER1', 'Berlin DE']) {
+      const { data, error } = await owner.call('search_machines', { regions: [region] });
+      expect([region, error]).toEqual([region, undefined]);
+      expect(data).toMatchObject({ machines: [{ name: 'b1' }] });
+    }
+    for (const region of ['Ber', 'Erlin', ', ']) {
+      const { error } = await owner.call('search_machines', { regions: [region] });
+      expect(error).toContain(`Unknown region ${JSON.stringify(region)}`);
+    }
   });
 });
 

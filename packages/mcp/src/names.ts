@@ -28,11 +28,15 @@ function findProvider(known: readonly Provider[], wanted: string | number): Prov
   throw new ToolFailure(`Unknown provider ${JSON.stringify(wanted)}. Known providers: ${names.join(', ')}.`);
 }
 
-/** Returns all regions that match: several providers may have a region with the same name or code. */
+/**
+ * Returns all regions that match: several providers may have a region with the same name or code. If none is equal, words of a name
+ * match too, so `Berlin` finds `Berlin, DE`.
+ */
 function regionIds(regions: Provider['regions'], wanted: string | number): number[] {
-  const found = regions.filter(
+  const equal = regions.filter(
     ({ id, name, code }) => id === wanted || isSame(name, wanted) || isSame(code, wanted),
   );
+  const found = equal.length > 0 ? equal : regions.filter(({ name }) => hasWords(name, wanted));
   if (found.length > 0) return found.map(({ id }) => id);
   const codes = regions.slice(0, MAX_NAMES).map(({ name, code }) => `${code} (${name})`);
   const more = regions.length > MAX_NAMES ? `, and ${regions.length - MAX_NAMES} more` : '';
@@ -44,3 +48,17 @@ function regionIds(regions: Provider['regions'], wanted: string | number): numbe
 function isSame(name: string, wanted: string | number): boolean {
   return typeof wanted === 'string' && name.toLowerCase() === wanted.trim().toLowerCase();
 }
+
+function hasWords(name: string, wanted: string | number): boolean {
+  const words = typeof wanted === 'string' ? inWords(wanted) : '';
+  return words.trim() !== '' && inWords(name).includes(words);
+}
+
+/** Returns the words of a name in lower case, each between two blanks. */
+const inWords = (text: string): string =>
+  ` ${
+    text
+      .toLowerCase()
+      .match(/[\p{L}\p{N}]+/gu)
+      ?.join(' ') ?? ''
+  } `;

@@ -12,6 +12,7 @@ const ramUnit = countedAs
   );
 const countedRam = countedAs.describe('Unit of memory in the request');
 const decimal = z.number().positive().max(999_999_999);
+const quantity = z.number().min(0).max(999_999_999);
 const cpu = z.int().min(1).max(100_000);
 
 /** A list of names or ids. */
@@ -34,6 +35,19 @@ const where = {
     .describe('all includes sold-out machines, with available: false; default: now'),
 };
 
+const priced = {
+  term: z
+    .enum(['on_demand', 'spot', 'savings_plan_1y', 'savings_plan_3y', 'reserved_1y', 'reserved_3y'])
+    .optional()
+    .describe('Term of the prices; default: on_demand'),
+  prices: z
+    .enum(['own', 'list'])
+    .optional()
+    .describe(
+      'own (default): the prices of the organization, and list prices where it has none. list: list prices',
+    ),
+};
+
 export const searchInput = z.strictObject({
   min_cpu: cpu.optional().describe('Minimum number of virtual CPUs'),
   max_cpu: cpu.optional().describe('Maximum number of virtual CPUs'),
@@ -45,6 +59,7 @@ export const searchInput = z.strictObject({
   max_price_per_hour: decimal.optional().describe('In the currency of the catalogue'),
   name: z.string().min(1).max(100).optional().describe('Part of the machine’s name, case-insensitive'),
   ...where,
+  ...priced,
   sort: z
     .enum([...SORTS, ...SORTS.map((sort) => `-${sort}` as const)])
     .optional()
@@ -60,8 +75,12 @@ export const recommendInput = z.strictObject({
   ram: decimal.describe('Required memory, in ram_unit'),
   ram_unit: ramUnit,
   hours,
-  disk: decimal.optional().describe('Required local disk, in GB'),
+  disk: quantity.optional().describe('Required local disk, in GB'),
+  storage: quantity.optional().describe('Required block storage, in GB; part of the total'),
+  traffic: quantity.optional().describe('Outgoing traffic a month, in GB; part of the total'),
+  ipv4: z.int().min(0).max(1000).optional().describe('Required public IPv4 addresses; part of the total'),
   ...where,
+  ...priced,
 });
 
 export const compareInput = z.strictObject({
@@ -85,19 +104,6 @@ export const getClusterInput = z.strictObject({
   slug: z.string().min(1).max(200).describe('Slug from list_clusters'),
 });
 
-const priced = {
-  term: z
-    .enum(['on_demand', 'spot', 'savings_plan_1y', 'savings_plan_3y', 'reserved_1y', 'reserved_3y'])
-    .optional()
-    .describe('Term of the prices; default: on_demand'),
-  prices: z
-    .enum(['own', 'list'])
-    .optional()
-    .describe(
-      'own (default): the prices of the organization, and list prices where it has none. list: list prices',
-    ),
-};
-
 export const clusterCostInput = z.strictObject({
   slug: z
     .string()
@@ -106,12 +112,14 @@ export const clusterCostInput = z.strictObject({
     .optional()
     .describe('Slug from list_clusters. Without it: all clusters, with totals by provider and region'),
   ...priced,
+  limit: z.int().min(1).max(1000).optional().describe('Clusters of the answer, without slug; default: 100'),
+  cursor: z.string().min(1).max(3000).optional().describe('The `next` of an answer to the same request'),
 });
 
 export const cheaperMachinesInput = z.strictObject({
   slug: z.string().min(1).max(200).describe('Slug from list_clusters'),
   ...priced,
-  min_saving: decimal.optional().describe('Least saving of the whole cluster in a month, in the currency'),
+  min_saving: quantity.optional().describe('Least saving of the whole cluster in a month, in the currency'),
   limit: z.int().min(1).max(50).optional().describe('Machines of each list; default: 10'),
 });
 
@@ -166,11 +174,14 @@ export const compareOutput = z.object({
     .array(
       z.object({
         machine,
-        times_cheapest: z.number().describe('Its price divided by the lowest price in the answer'),
+        times_cheapest: z
+          .number()
+          .nullable()
+          .describe('Its price divided by the lowest price in the answer; null if that one is 0'),
         history: z
           .array(z.looseObject({ price: z.number(), from: z.string(), to: z.string().nullable() }))
           .optional()
-          .describe('Prices per minute with their periods, newest first'),
+          .describe('List prices per minute with their periods, newest first'),
       }),
     )
     .describe('The given machine, if any, and the cheapest machine of at least its size at each provider'),
@@ -219,7 +230,9 @@ export const clusterCostOutput = z.object({
       next: z
         .string()
         .nullable()
-        .describe('cursor of more clusters in the API; null if these are all. The totals have all of them'),
+        .describe(
+          'cursor of the next page; null on the last page. The totals have all clusters on every page',
+        ),
     })
     .optional()
     .describe('The costs of all clusters, the most expensive first. Given if slug is not'),

@@ -41,10 +41,11 @@ export interface McpOptions {
 }
 
 const INSTRUCTIONS = `Fleetbook lists cloud machines of many providers with their prices, and the database clusters of the
-user's organization. It is read-only. Prices of machines are on-demand list prices without tax, in the currency that each
-answer names. Use search_machines to filter machines, recommend_machine to get the cheapest machine that fits at each provider,
-and compare_prices to compare providers, with past prices. cluster_cost states what clusters cost, with the organization's own
-prices, and cheaper_machines finds machines that cost less for a cluster. list_providers names providers and regions.`;
+user's organization. It is read-only. Prices are without tax, in the currency that each answer names. They are the organization's
+own prices where it has any (price_source: own), list prices otherwise, and on demand unless a call names a term; past prices are list
+prices. Use search_machines to filter machines, recommend_machine to get the cheapest machine that fits at each provider, with
+storage, traffic and addresses, and compare_prices to compare providers, with past prices. cluster_cost states what clusters cost,
+and cheaper_machines finds machines that cost less for a cluster. list_providers names providers and regions.`;
 
 const READ_ONLY = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true };
 
@@ -110,7 +111,7 @@ function addMachineTools(server: McpServer, client: FleetbookClient, call: Call)
     {
       title: 'Recommend a machine',
       description:
-        'Returns, for each provider, the cheapest machine with at least the given CPUs and memory, and its cost for the given hours.',
+        'Returns, for each provider, the cheapest machine with at least the given CPUs and memory, and its cost for the given hours, with block storage, outgoing traffic and IPv4 addresses if they are needed.',
       inputSchema: recommendInput,
       outputSchema: recommendOutput,
       annotations: READ_ONLY,
@@ -137,7 +138,7 @@ function addCostTools(server: McpServer, client: FleetbookClient, call: Call): v
     {
       title: 'Cost of clusters',
       description:
-        'Returns what a cluster costs (slug), with the price of its machine and disks, or what all clusters cost, with totals by provider and region.',
+        'Returns what a cluster costs (slug), with the price of its machine and disks, or what all clusters cost, with totals by provider and region. For the next page of clusters, pass `next` of an answer as `cursor`.',
       inputSchema: clusterCostInput,
       outputSchema: clusterCostOutput,
       annotations: READ_ONLY,

@@ -74,7 +74,7 @@ export async function recommendMachine(client: FleetbookClient, input: Recommend
 
 export async function comparePrices(client: FleetbookClient, input: CompareInput, signal: AbortSignal) {
   const named =
-    input.machine_id === undefined ? undefined : (await client.machine(input.machine_id, { signal })).data;
+    input.machine_id === undefined ? undefined : await pricedMachine(client, input.machine_id, signal);
   const answer = await client.recommend(
     { ...sizeOf(input, named), ...(await filterOf(client, compareFilters(input, named), signal)) },
     { signal },
@@ -87,11 +87,25 @@ export async function comparePrices(client: FleetbookClient, input: CompareInput
   const offers = await Promise.all(
     machines.map(async (machine) => ({
       machine: withHourlyPrice(machine),
-      times_cheapest: rounded(machine.price / cheapest),
+      times_cheapest: timesCheapest(machine.price, cheapest),
       ...(input.history !== false && { history: await historyOf(client, machine.id, signal) }),
     })),
   );
   return { offers, ram_unit: answer.data.ram_unit, ...metaOf(answer) };
+}
+
+/** An own price may be 0, which no number divides. */
+function timesCheapest(price: number, cheapest: number): number | null {
+  if (price === cheapest) return 1;
+  return cheapest === 0 ? null : rounded(price / cheapest);
+}
+
+/** Returns a machine at the organization's price, which only searches have. */
+async function pricedMachine(client: FleetbookClient, id: number, signal: AbortSignal): Promise<Machine> {
+  const { data: machine } = await client.machine(id, { signal });
+  const { name, region } = machine;
+  const { data } = await client.search({ name, region: region.id, available: 'all', limit: 500 }, { signal });
+  return data.machines.find((found) => found.id === id) ?? machine;
 }
 
 /** Reads the past prices. Returns undefined if the machine has just left the catalogue. */
@@ -126,11 +140,13 @@ export async function listProviders(client: FleetbookClient, signal: AbortSignal
 }
 
 export async function clusterCost(client: FleetbookClient, input: ClusterCostInput, signal: AbortSignal) {
-  const { slug, ...question } = input;
+  const { slug, limit, cursor, ...question } = input;
   if (slug === undefined) {
-    const answer = await client.costs(question, { signal });
+    const answer = await client.costs({ ...question, limit, cursor }, { signal });
     return { costs: answer.data, ...metaOf(answer) };
   }
+  if (limit !== undefined || cursor !== undefined)
+    throw new ToolFailure('Give slug, or limit and cursor of all clusters, but not both.');
   const answer = await client.clusterCost(slug, question, { signal });
   return { cost: answer.data, ...metaOf(answer) };
 }
