@@ -1,5 +1,6 @@
 /** Reads from a streaming replica, and from its primary what the replica lacks. */
-import type { Sql } from '../../db/connection/client.ts';
+import { inOneSnapshot, type Sql } from '../../db/connection/client.ts';
+import { steadyNow } from '../../domain/steady-now.ts';
 import { Unavailable } from '../../snapshot/document/answer.ts';
 import type {
   PostgresReads,
@@ -45,7 +46,7 @@ export class ReplicaReads implements Reads {
   #lineage: string | undefined;
   #lag: { readonly seconds: number; readonly readAt: number } | undefined;
 
-  constructor({ replica, primary, now = Date.now }: ReplicaReadsOptions) {
+  constructor({ replica, primary, now = steadyNow }: ReplicaReadsOptions) {
     this.#replica = replica;
     this.primary = primary;
     this.#now = now;
@@ -75,10 +76,11 @@ export class ReplicaReads implements Reads {
     let found: OfReplica<T>;
     try {
       found = await this.#replica.run(
-        async (sql) => {
-          const state = await readReplicaState(sql);
-          return { state, result: await read(sql) };
-        },
+        (sql) =>
+          inOneSnapshot(sql, async (snapshot) => {
+            const [state, result] = await Promise.all([readReplicaState(snapshot), read(snapshot)]);
+            return { state, result };
+          }),
         { organizationId },
       );
     } catch (error) {

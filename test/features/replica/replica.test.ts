@@ -2,6 +2,8 @@
  * Readers on a streaming replica: never older than a version that they gave or received, and correct while it is
  * behind.
  */
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { openStore } from '../../../src/db/connection/connect.ts';
@@ -10,6 +12,7 @@ import { hashToken } from '../../../src/domain/token.ts';
 import { ReplicaReads } from '../../../src/features/replica/reads.ts';
 import { ReplicaTier } from '../../../src/features/replica/tier.ts';
 import { Unavailable } from '../../../src/snapshot/document/answer.ts';
+import type { Document } from '../../../src/snapshot/document/document.ts';
 import { documentId } from '../../../src/snapshot/document/keys.ts';
 import { NO_STAMPS } from '../../../src/snapshot/read/freshness.ts';
 import { PostgresReads } from '../../../src/snapshot/read/postgres/postgres-reads.ts';
@@ -237,6 +240,87 @@ describe('a replica that is behind', () => {
     );
     expect(Number(row?.version)).toBe(changed);
     await scene.publisher.publishDirty();
+  });
+});
+
+describe('an address that leads to two servers, one of which is behind', () => {
+  /** The connections lead to the servers in turn. */
+  async function bothServers() {
+    const ways = [servers.primary, servers.replica].map(({ url }) => new URL(url));
+    let connections = 0;
+    const server = createServer((client) => {
+      const way = ways[connections++ % 2];
+      const upstream = connect(Number(way?.port), way?.hostname);
+      for (const [from, to] of [
+        [client, upstream],
+        [upstream, client],
+      ] as const)
+        from.on('error', () => to.destroy()).pipe(to);
+    });
+    closing.defer(() => void server.close());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const url = new URL(servers.primary.url);
+    url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    return url.href;
+  }
+
+  /** The tier of a reader with two connections, which its statements use in turn. */
+  async function tierOnBoth() {
+    const reads = (url: string) =>
+      new PostgresReads({
+        sql: closing.use(openStore({ url, role: 'reader', connections: 2, statementTimeoutMs: 2500 })).sql,
+        logger: silent,
+        now: Date.now,
+        atOnce: 2,
+      });
+    const both = new ReplicaReads({ primary: reads(toPrimary.url), replica: reads(await bothServers()) });
+    const tier = new ReplicaTier(new PostgresTier(both.primary, () => {}), both);
+    await Promise.all([both.ofReplica((sql) => sql`select 1`), both.ofReplica((sql) => sql`select 1`)]);
+    const wanted = {
+      keys: scene.keys,
+      name: region(),
+      id: documentId(region()),
+      cached: undefined,
+      atLeast: 0,
+      stamps: { cache: NO_STAMPS, postgres: NO_STAMPS },
+      lookUp: undefined,
+    };
+    const read = () => tier.read(wanted);
+    const served = (document: Document) =>
+      tier.onServed(wanted, { document, epoch: 1, at: Date.now(), asOf: undefined });
+    return { read, served };
+  }
+
+  it('never gives an older version than the primary named', async () => {
+    const { read } = await tierOnBoth();
+    const changed = await changeMissingOnReplica();
+    for (let reads = 0; reads < 8; reads++) expect((await read()).document?.version).toBe(changed);
+    await scene.publisher.compare();
+  });
+
+  it('without the primary, it never gives an older version than was served, nor a later time than its server has', async () => {
+    const { read, served } = await tierOnBoth();
+    const old = (await read()).document;
+    await verify(scene.sql, 'cloud', '2026-07-08T09:10:11.000Z');
+    await servers.caughtUp();
+    const changed = await changeMissingOnReplica();
+    await verify(scene.sql, 'cloud', LATER);
+    await toPrimary.refuse();
+    for (let reads = 0; reads < 8; reads++) {
+      const { document, asOf } = await read();
+      expect([old?.version, changed]).toContain(document?.version);
+      if (document?.version !== changed) expect(asOf).toBe('2026-07-08T09:10:11.000Z');
+    }
+    const newest = await until(async () => {
+      const { document } = await read();
+      return document?.version === changed && document;
+    });
+    served(newest);
+    for (let reads = 0; reads < 8; reads++) {
+      const found = await read().catch((error: unknown) => error);
+      if (!(found instanceof Unavailable)) expect(found).toMatchObject({ document: { version: changed } });
+    }
+    await scene.publisher.compare();
   });
 });
 
