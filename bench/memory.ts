@@ -141,7 +141,7 @@ async function unknownTokens() {
 }
 
 async function responses() {
-  const entries = new ResponseCache({ onInvalidate() {} }, 1e9);
+  const entries = new ResponseCache({ linked: true, onInvalidate() {} }, 1e9);
   const list = Buffer.alloc(COUNT * 200, 'x');
   for (let i = 0; i < COUNT; i++) {
     const identity = list.subarray(i * 200, i * 200 + 200);

@@ -28,13 +28,20 @@ interface Entry extends CachedResponse {
 
 type Entries = Entry | Map<number, Entry>;
 
+interface CachedDocuments {
+  /** True while every change arrives as an invalidation. */
+  readonly linked: boolean;
+  onInvalidate(listener: InvalidationListener): void;
+}
+
 /**
  * Caches responses by target and owner. A response is deleted when one of its documents is invalidated, so every cached
- * response is valid.
+ * response is valid while invalidations arrive.
  */
 export class ResponseCache {
   /** Requests that were answered from the cache. */
   hits = 0;
+  readonly #documents: CachedDocuments;
   readonly #memoryLimit: number;
   readonly #byTarget = new Map<string, Entries>();
   readonly #byDocument = new Map<string, Set<Entry>>();
@@ -43,7 +50,8 @@ export class ResponseCache {
   #freshness = 0;
 
   /** @param memoryLimit bytes */
-  constructor(documents: { onInvalidate(listener: InvalidationListener): void }, memoryLimit: number) {
+  constructor(documents: CachedDocuments, memoryLimit: number) {
+    this.#documents = documents;
     this.#memoryLimit = memoryLimit;
     documents.onInvalidate({
       onInvalidate: (documentId) => {
@@ -69,8 +77,9 @@ export class ResponseCache {
     return this.#byTarget.get(target);
   }
 
-  /** Returns the organization's response. */
+  /** Returns the organization's response; undefined while invalidations do not arrive. */
   select(found: Entries, organizationId: number): CachedResponse | undefined {
+    if (!this.#documents.linked) return undefined;
     const entry = found instanceof Map ? found.get(organizationId) : found;
     if (entry && entry.freshness !== this.#freshness) {
       entry.prepared.setAsOf(entry.validity.asOf());

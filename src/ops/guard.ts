@@ -5,6 +5,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isLostConnection } from '../db/connection/errors.ts';
 import { includesRole } from '../domain/operator.ts';
+import { steadyNow } from '../domain/steady-now.ts';
 import { isApi, isChanging, neededRole, refuse, type SignedIn, wantsPage } from './access.ts';
 import { opsTokenCheck, tokenOf } from './ops-token.ts';
 import { isOwnSite, isProvenOwnSite } from './own-site.ts';
@@ -21,7 +22,7 @@ const AWAY =
 /** Adds the check of each request, and the routes for signing in and out. Call it before any other route is added. */
 export async function addGuard(
   app: FastifyInstance,
-  { token, parts = [], db, logger, now = Date.now }: OpsDependencies,
+  { token, parts = [], db, logger, now = steadyNow }: OpsDependencies,
 ): Promise<void> {
   const refusals = new Refusals(db, logger, now);
   const isOpsToken = opsTokenCheck(token);

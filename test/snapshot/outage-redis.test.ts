@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { createToken } from '../../src/db/tokens.ts';
 import type { Answer } from '../../src/snapshot/document/answer.ts';
 import { until } from '../support/until.ts';
@@ -47,6 +47,33 @@ async function linked(reader: TestReader): Promise<TestReader> {
   await until(async () => (await reader.catalogue.providers()) && reader.link.linked);
   return reader;
 }
+
+it('memory and price histories get old although the wall clock goes back an hour', async () => {
+  const reader = await linked(scene.reader());
+  const { small } = scene.sample;
+  const shown = async () => {
+    const [machine, history] = [
+      await reader.catalogue.machine(small),
+      await reader.catalogue.machinePrices(small),
+    ];
+    const [newest] = JSON.parse(history?.body.identity.toString() ?? '[]') as { price: number }[];
+    return [JSON.parse(machine?.body.identity.toString() ?? '{}').price, newest?.price];
+  };
+  await shown();
+  await scene.redis.kill();
+  await until(() => !reader.link.linked);
+  const clock = Date.now;
+  vi.spyOn(Date, 'now').mockImplementation(() => clock() - 3_600_000);
+  try {
+    await scene.sql`
+      insert into machine_prices (machine_id, valid_from, price, source_amount, source_per, source_currency)
+      values (${small}, now(), 0.25, 15, 'hour', 'USD')`;
+    await reprice(scene.sql, small, '0.25');
+    await expect.poll(shown, { timeout: 20_000 }).toEqual([0.25, 0.25]);
+  } finally {
+    vi.restoreAllMocks();
+  }
+});
 
 const outages: [string, () => Promise<void> | void][] = [
   ['is killed', () => scene.redis.kill()],

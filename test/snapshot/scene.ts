@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { Pool } from '../../src/db/connection/client.ts';
 import { openStore, type Sql, type Store } from '../../src/db/connection/connect.ts';
 import { readLineage } from '../../src/db/lineage.ts';
+import { steadyNow } from '../../src/domain/steady-now.ts';
 import { costsReader } from '../../src/features/costs/costs-reader.ts';
 import { listPrices } from '../../src/features/costs/list-prices.ts';
 import { costsApi } from '../../src/features/costs/part.ts';
@@ -126,7 +127,7 @@ function openReader({
     connections: postgresReads,
     statementTimeoutMs: POSTGRES_DEADLINE_MS,
   });
-  const now = options.now ?? Date.now;
+  const now = options.now ?? steadyNow;
   const link = new CacheSubscription({
     commands: withFence(patient(openRedis(options.redisUrl, 'reader', () => {}))),
     subscriber: openRedis(options.subscriberUrl ?? options.redisUrl, 'subscriber', () => {}),
@@ -217,7 +218,7 @@ function openReader({
     ],
     searchCounts: () => searchable.counts,
     tokens: tokenVerifier(documents, {
-      now,
+      now: options.now,
       ...(options.used && { used: options.used }),
       memoryLimit: memory.acceptedTokens,
       unknownTokens: {

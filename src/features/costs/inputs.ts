@@ -2,6 +2,7 @@
 
 import { lruOfEntries } from '../../domain/lru.ts';
 import { bookForTerm } from '../../domain/prices/price-book.ts';
+import { steadyNow } from '../../domain/steady-now.ts';
 import type { CatalogueIndex } from '../../snapshot/catalogue/catalogue-index.ts';
 import { type FoundMachine, findMachine } from '../../snapshot/catalogue/find-machine.ts';
 import {
@@ -54,7 +55,7 @@ export class InputReader {
   readonly books: PriceBooks;
 
   constructor(options: CostsOptions) {
-    const { documents, staleLimitMs, now = Date.now } = options;
+    const { documents, staleLimitMs, now = steadyNow } = options;
     this.#options = options;
     this.books = priceBooks(documents, now);
     this.#stored = new StoredMachineReader({ documents, staleLimitMs, now });

@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { CopyContext, CopyPart } from '../../app/feature.ts';
 import { settingsOf } from '../../config/settings.ts';
+import { steadyNow } from '../../domain/steady-now.ts';
 import { withTimeout } from '../../domain/timeout.ts';
 import type { Document } from '../../snapshot/document/document.ts';
 import { decodeDocument, encodeLoaded } from '../../snapshot/document/format.ts';
@@ -63,7 +64,7 @@ export class DiskCopy implements DurableCopy, AsyncDisposable {
   #isIncomplete = false;
   #writing: Promise<unknown> | undefined;
 
-  constructor({ folder, limits, logger, now = Date.now, everyMs = 500 }: DiskCopyOptions) {
+  constructor({ folder, limits, logger, now = steadyNow, everyMs = 500 }: DiskCopyOptions) {
     this.#limits = limits;
     this.#now = now;
     this.#folder = new CopyFolder(folder, limits);

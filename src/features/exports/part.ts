@@ -1,6 +1,7 @@
 import { databaseUrls } from '../../app/connections.ts';
 import type { ReaderContext, ReaderPart, WorkerContext } from '../../app/feature.ts';
 import { settingsOf } from '../../config/settings.ts';
+import { steadyNow } from '../../domain/steady-now.ts';
 import { withTimeout } from '../../domain/timeout.ts';
 import { runExports } from './job.ts';
 import { addExportSeries } from './metrics.ts';
@@ -13,7 +14,7 @@ const CONNECTIONS = 2;
 const END_WITHIN_MS = 3000;
 
 export const readExports = ({ openReads }: ReaderContext): ReaderPart => ({
-  api: exportsApi(exportReader(openReads(CONNECTIONS), Date.now)),
+  api: exportsApi(exportReader(openReads(CONNECTIONS), steadyNow)),
 });
 
 export function makeExports({ config, store: { sql }, logger, registry, closing }: WorkerContext): void {

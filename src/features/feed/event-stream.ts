@@ -1,6 +1,7 @@
 /** Server-sent events of changes, and requests that wait for the next change. */
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { steadyNow } from '../../domain/steady-now.ts';
 import type { TokenCheck } from '../../http/token-check.ts';
 import { type Cursor, encodeCursor } from './cursor.ts';
 import type { Change, FeedScope } from './feed-reads.ts';
@@ -60,7 +61,7 @@ export class EventStream implements Follower {
   #stuckSince: number | undefined;
 
   constructor(options: EventStreamOptions) {
-    const now = Date.now();
+    const now = steadyNow();
     this.#options = options;
     this.scope = options.scope;
     this.position = options.start.position;
@@ -109,7 +110,7 @@ export class EventStream implements Follower {
     return Math.floor((now + this.#phase) / HEARTBEAT_MS);
   }
 
-  #write(frames: Buffer, now = Date.now()): void {
+  #write(frames: Buffer, now = steadyNow()): void {
     if (this.#isOver) return;
     const { response } = this.#options;
     if (!response.write(frames)) this.#stuckSince ??= now;

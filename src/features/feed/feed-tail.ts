@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { steadyNow } from '../../domain/steady-now.ts';
 import { Semaphore } from '../../snapshot/read/postgres/semaphore.ts';
 import type { Cursor } from './cursor.ts';
 import {
@@ -57,7 +58,7 @@ export class FeedTail implements Disposable {
   /** Streams closed as too slow, refused at the limit, and refused at the share of a token or organization. */
   readonly counts = { cut: 0, refused: 0, limited: 0 };
 
-  constructor({ run, atOnce, logger, isLinked = () => false, now = Date.now }: FeedTailOptions) {
+  constructor({ run, atOnce, logger, isLinked = () => false, now = steadyNow }: FeedTailOptions) {
     const room = new Semaphore({ atOnce, waitingAtMost: atOnce * 128, deadlineMs: 3000 });
     this.reads = new FeedReads(
       (read, options) => room.run(() => run(read, options), options?.organizationId),

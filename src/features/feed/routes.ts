@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Grant } from '../../domain/scope.ts';
+import { steadyNow } from '../../domain/steady-now.ts';
 import type { ApiFeature, RouteDeps } from '../../http/app.ts';
 import { INVALID_TOKEN, insufficientScope } from '../../http/auth.ts';
 import { grantOf, refuseOld, routeOf, valuesOf } from '../../http/operation.ts';
@@ -122,7 +123,7 @@ class ChangesRoute {
   ): Promise<FastifyReply> {
     const { withDeadline, endless } = this.#deps;
     const feed = this.#feed;
-    const until = Date.now() + wait * 1000;
+    const until = steadyNow() + wait * 1000;
     // Before the first await: the client may disconnect at any moment.
     const life = lifeOf(request.raw, reply.raw);
     const place = await withDeadline(feed.reads.find(after));

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { steadyNow } from '../../domain/steady-now.ts';
 import { withTimeout } from '../../domain/timeout.ts';
 import { type MaybePromise, type Tier, Unavailable } from '../document/answer.ts';
 import type { CacheSubscription } from '../read/cache-subscription.ts';
@@ -68,7 +69,7 @@ export class Searchable {
 
   constructor(options: SearchableOptions) {
     this.#options = options;
-    this.#now = options.now ?? Date.now;
+    this.#now = options.now ?? steadyNow;
     options.documents.onPublished({
       onPublished: (id, version) => this.#onPublished(id, version),
       onLineage: () => this.#clear(),

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { recordDifference } from '../../db/differences.ts';
 import { allVersions, raiseVersion, type StoredVersion } from '../../db/versions.ts';
 import { documentsOfRow } from '../../domain/document-name.ts';
+import { steadyNow } from '../../domain/steady-now.ts';
 import { documentId } from '../document/keys.ts';
 import type { Outcome, Route } from './publish-documents.ts';
 import {
@@ -53,7 +54,7 @@ export class Comparison {
 
   constructor(options: ComparisonOptions) {
     this.#options = options;
-    this.#now = options.now ?? Date.now;
+    this.#now = options.now ?? steadyNow;
     this.lag = cacheLag(this.#now, (seconds) => options.observe?.caughtUp(seconds));
   }
 

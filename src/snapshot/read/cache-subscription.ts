@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { steadyNow } from '../../domain/steady-now.ts';
 import type { RedisClient } from '../../redis/redis.ts';
 import { type CacheKeys, lanesOf } from '../document/keys.ts';
 import { CacheCommands, readState } from './cache-commands.ts';
@@ -54,7 +55,7 @@ export class CacheSubscription implements AsyncDisposable {
     this.#redis = options.commands;
     this.#subscriber = options.subscriber;
     this.#logger = options.logger;
-    this.#now = options.now ?? Date.now;
+    this.#now = options.now ?? steadyNow;
     this.#pulses = new Pulses(options.silentAfterMs);
     this.commands = new CacheCommands(options.commands, options.logger, this.#now, options.deadlineMs);
     this.#subscriber.on('message', (channel: string, message: string) => {
@@ -97,9 +98,12 @@ export class CacheSubscription implements AsyncDisposable {
     this.#unlink();
   }
 
-  /** True while messages arrive: memory of the current epoch equals the cache. */
+  /**
+   * True while messages arrive: memory of the current epoch equals the cache. Each read checks the last pulse: a process that was
+   * frozen answers requests before its late timers run, and before it has received its messages.
+   */
   get linked(): boolean {
-    return this.#linked;
+    return this.#linked && this.publisher === 'reachable';
   }
 
   /** True while the cache takes commands. It may still answer too late. */

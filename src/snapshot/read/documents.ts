@@ -1,4 +1,5 @@
 import type { Sql } from '../../db/connection/connect.ts';
+import { steadyNow } from '../../domain/steady-now.ts';
 import { type InvalidationListener, type MaybePromise, Unavailable } from '../document/answer.ts';
 import type { Document } from '../document/document.ts';
 import { type CacheKeys, type DocumentName, documentId, FEED_ID } from '../document/keys.ts';
@@ -45,7 +46,7 @@ export class Documents {
   readonly #publicationListeners: PublicationListener[] = [];
 
   constructor(options: DocumentsOptions) {
-    const { subscription, logger, memory, copy, staleLimitMs, tokenStaleLimitMs, now = Date.now } = options;
+    const { subscription, logger, memory, copy, staleLimitMs, tokenStaleLimitMs, now = steadyNow } = options;
     this.#options = options;
     const { reads } = options.postgres;
     this.#reads = reads;
@@ -87,6 +88,11 @@ export class Documents {
     });
   }
 
+  /** True while every change reaches memory. */
+  get linked(): boolean {
+    return this.#options.subscription.linked;
+  }
+
   /** Returns the document if memory may answer with it. No I/O. @param id of the name */
   getFresh(name: DocumentName, id: string = documentId(name)): Document | undefined {
     return this.#memory.getFresh(id, name.kind)?.document;
@@ -102,7 +108,7 @@ export class Documents {
     const fresh = this.#memory.getFresh(id, name.kind);
     if (fresh) {
       const { document } = fresh;
-      const invalidatedBy = this.#options.subscription.linked ? id : undefined;
+      const invalidatedBy = this.linked ? id : undefined;
       return { document, tier: 'memory', asOf: this.#memory.asOf(id), invalidatedBy };
     }
     return this.#fly(id, 0, (flight) => this.#withoutDelay(this.#read(name, id, flight, lookUp), name, id));

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { steadyNow } from '../../domain/steady-now.ts';
 import {
   type Answer,
   type CatalogueReader,
@@ -53,7 +54,7 @@ export interface CatalogueReaderOptions {
 
 export function catalogueReader(
   documents: Documents,
-  { now = Date.now, pricesLimit, staleLimitMs }: CatalogueReaderOptions,
+  { now = steadyNow, pricesLimit, staleLimitMs }: CatalogueReaderOptions,
 ): CatalogueReader {
   const answer = answerer(documents);
   const prices = new LRUCache<number, Prices>({

@@ -1,4 +1,5 @@
 import { type Grant, SCOPES } from '../../domain/scope.ts';
+import { steadyNow } from '../../domain/steady-now.ts';
 import { hashToken, isWellFormedToken } from '../../domain/token.ts';
 import { type TokenReader, whenThere } from '../document/answer.ts';
 import type { TokenRecord } from '../document/build.ts';
@@ -21,7 +22,7 @@ interface AcceptedToken {
 const UNKNOWN_TOKENS: UnknownTokenLimits = { perSecond: 100, perSecondAndAddress: 10 };
 
 export interface TokenVerifierOptions {
-  readonly now?: () => number;
+  readonly now?: (() => number) | undefined;
   /** Called with the token of each accepted request; it must be cheap. */
   readonly used?: (tokenId: number) => void;
   readonly memoryLimit: number;
@@ -44,7 +45,8 @@ export function tokenVerifier(documents: Documents, options: TokenVerifierOption
     postgresReads,
     postgresDeadlineMs: deadlineMs = POSTGRES_DEADLINE_MS,
   } = options;
-  const unknownTokens = new UnknownTokens(options.unknownTokens ?? UNKNOWN_TOKENS, now);
+  const age = options.now ?? steadyNow;
+  const unknownTokens = new UnknownTokens(options.unknownTokens ?? UNKNOWN_TOKENS, age);
   const atOnce = Math.ceil(postgresReads / 4);
   const lookUps = new Semaphore({ atOnce, waitingAtMost: atOnce * WAITING, deadlineMs });
   // Cleared when full: a new entry costs a SHA-256, and the order of an LRU as much at each request.

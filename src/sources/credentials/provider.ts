@@ -1,3 +1,4 @@
+import { steadyNow } from '../../domain/steady-now.ts';
 import { orAborted } from '../http/deadline.ts';
 
 export interface CredentialProvider {
@@ -29,7 +30,7 @@ const UNSTATED_LIFETIME_MS = 5 * 60_000;
  */
 export function renewingCredentials(
   issue: () => Promise<IssuedToken>,
-  now: () => number = Date.now,
+  now: () => number = steadyNow,
 ): CredentialProvider {
   let known: { readonly token: string; readonly until: number } | undefined;
   let pending: Promise<string> | undefined;

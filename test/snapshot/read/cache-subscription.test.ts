@@ -1,9 +1,11 @@
 import { performance } from 'node:perf_hooks';
 import { describe, expect, it } from 'vitest';
 import { readLineage } from '../../../src/db/lineage.ts';
+import { SHARED } from '../../../src/http/response-cache.ts';
 import { encodeDocument } from '../../../src/snapshot/document/format.ts';
 import type { DocumentName } from '../../../src/snapshot/document/keys.ts';
 import { loadContent } from '../../../src/snapshot/document/load.ts';
+import { startPulse } from '../../../src/snapshot/publish/pulse.ts';
 import { faultProxy } from '../../support/fault-proxy.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
@@ -216,6 +218,26 @@ describe('another lineage', () => {
     expect([reader.link.linked, reader.link.epoch]).toEqual([true, epoch]);
     expect(await readLineage(scene.sql)).toBe(scene.keys.lineage);
   });
+});
+
+/** Blocks this process, its timers and its connections, as a stopped virtual machine does. */
+const freeze = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+
+it('a process that was frozen is not linked until it has received its messages', async () => {
+  await scene.publisher.publishDirty();
+  using _pulse = startPulse(() => scene.publisher.pulse(), 50);
+  const reader = await scene.linkedReader({ silentAfterMs: 400, pollMs: 20 });
+  const { documents, link, responses } = reader;
+  await documents.get(region());
+  const answer = await reader.catalogue.machine(scene.sample.small);
+  const response = { target: '/v1/machines/1', owner: SHARED, route: '/v1/machines/:id' } as const;
+  responses.set({ ...response, scope: 'machines:read' }, answer ?? expect.unreachable());
+  expect(responses.get(response.target, 1)).toBeDefined();
+  freeze(1500);
+  expect(link.linked).toBe(false);
+  expect(documents.getFresh(region())).toBeUndefined();
+  expect(responses.get(response.target, 1)).toBeUndefined();
+  await until(() => link.linked);
 });
 
 it('a closed reader logs nothing more', async () => {

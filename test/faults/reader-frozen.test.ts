@@ -1,0 +1,61 @@
+/** A reader that does not run for seconds, such as one on a paused virtual machine, and a token that is revoked meanwhile. */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { expect, it } from 'vitest';
+import { createToken, revokeToken } from '../../src/db/tokens.ts';
+import { until } from '../support/until.ts';
+import { underLoad } from './support/row.ts';
+import type { Stack } from './support/stack.ts';
+
+const REQUESTS = 126;
+
+/** Counts the statuses of the answers on a connection. */
+function statusesOn(socket: Socket): Map<string, number> {
+  const statuses = new Map<string, number>();
+  let rest = '';
+  socket.setEncoding('latin1').on('data', (chunk: string) => {
+    rest += chunk;
+    for (const [, status = ''] of rest.matchAll(/HTTP\/1\.1 (\d{3}) [^\r\n]*\r\n/g))
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    // A status line may be cut. It follows a body without a line break.
+    rest = rest.slice(rest.lastIndexOf('\n') + 1);
+  });
+  return statuses;
+}
+
+it('a reader refuses a token that was revoked while it was frozen, from the first request', async () => {
+  const { promise: reading, resolve: opened } = Promise.withResolvers<Map<string, number>>();
+  const pause = async ({ readers: [reader], organizations: [organization], store }: Stack) => {
+    if (!reader || !organization) return expect.unreachable('the stack has both');
+    const { token, id } = await createToken(store.db, {
+      organizationId: organization.id,
+      scopes: ['machines:read', 'clusters:read'],
+    });
+    const headers = { authorization: `Bearer ${token}` };
+    const path = '/v1/clusters/main';
+    await until(async () => (await fetch(reader.url + path, { headers })).ok);
+    const socket = connect(Number(new URL(reader.url).port), '127.0.0.1');
+    await once(socket, 'connect');
+    const statuses = statusesOn(socket);
+    const request = `GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\n\r\n`;
+    socket.write(request);
+    await until(() => statuses.get('200') === 1);
+    reader.program.child.kill('SIGSTOP');
+    await revokeToken(store.db, id);
+    socket.write(request.repeat(REQUESTS));
+    opened(statuses);
+    return undefined;
+  };
+  const outcome = await underLoad({
+    fault: 'A reader is frozen for {seconds}',
+    seconds: 4,
+    strike: pause,
+    heal({ readers: [reader] }) {
+      reader?.program.child.kill('SIGCONT');
+    },
+  });
+  const statuses = await reading;
+  await until(() => [...statuses.values()].reduce((sum, each) => sum + each, 0) === REQUESTS + 1);
+  expect(Object.fromEntries(statuses)).toEqual({ 200: 1, 401: REQUESTS });
+  expect(outcome.wrong).toBe(0);
+});
