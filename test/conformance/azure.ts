@@ -2,6 +2,7 @@ import type { OfferedRegionPrice } from '../../src/domain/prices/region-price.ts
 import { type CatalogueCase, fixture, offersIn } from './catalogue-case.ts';
 
 const PRICES = '/api/retail/prices';
+const LOCATIONS = '/subscriptions/{subscription}/locations';
 const SKUS = '/subscriptions/{subscription}/providers/Microsoft.Compute/skus';
 const SUBSCRIPTION = '/subscriptions/00000000-0000-0000-0000-000000000001';
 const VIRGINIA = 'eastus';
@@ -15,7 +16,8 @@ const listOf = (what: string, priceType = 'Consumption') => ({
   'api-version': '2023-01-01-preview',
   $filter: `${what} and priceType eq '${priceType}'`,
 });
-const filter = listOf("serviceName eq 'Virtual Machines'");
+const machinesIn = (region: string, priceType?: string) =>
+  listOf(`serviceName eq 'Virtual Machines' and armRegionName eq '${region}'`, priceType);
 const offered = (term: { readonly amount?: string; readonly upfront?: string }) => ({
   price: { amount: term.amount ?? '0', per: 'hour' as const, currency: 'USD' },
   ...(term.upfront !== undefined && { upfront: term.upfront }),
@@ -58,9 +60,19 @@ export const catalogueCase: CatalogueCase = {
   basePath: SUBSCRIPTION,
   pages: [
     {
+      path: `${SUBSCRIPTION}/locations`,
+      endpoint: LOCATIONS,
+      query: { 'api-version': '2022-12-01' },
+      json: fixture('azure/locations.json'),
+      list: 'value',
+      required: ['/value', '/value/0/name'],
+      prices: [],
+    },
+    {
       ...prices,
-      query: filter,
-      json: fixture('azure/prices-1.json'),
+      region: VIRGINIA,
+      query: machinesIn(VIRGINIA),
+      json: fixture('azure/prices-eastus-1.json'),
       required: [
         '/Items',
         '/Count',
@@ -89,19 +101,35 @@ export const catalogueCase: CatalogueCase = {
     },
     {
       ...prices,
-      query: { ...filter, $skip: '17' },
-      json: fixture('azure/prices-2.json'),
+      region: VIRGINIA,
+      query: { ...machinesIn(VIRGINIA), $skip: '17' },
+      json: fixture('azure/prices-eastus-2.json'),
+      required: ['/Items', '/NextPageLink'],
+      prices: [],
+    },
+    {
+      ...prices,
+      region: NETHERLANDS,
+      query: machinesIn(NETHERLANDS),
+      json: fixture('azure/prices-westeurope.json'),
       required: ['/Items', '/NextPageLink', '/Items/0/retailPrice'],
       prices: ['/Items/0/retailPrice'],
     },
     {
       ...prices,
-      query: listOf("serviceName eq 'Virtual Machines'", 'Reservation'),
-      json: fixture('azure/reservations.json'),
-      required: [],
+      region: IRELAND,
+      query: machinesIn(IRELAND),
+      json: fixture('azure/prices-northeurope.json'),
+      required: ['/Items', '/Count'],
+      prices: ['/Items/0/retailPrice'],
+    },
+    {
+      ...prices,
+      region: VIRGINIA,
+      query: machinesIn(VIRGINIA, 'Reservation'),
+      json: fixture('azure/reservations-eastus.json'),
+      required: ['/Items', '/NextPageLink', '/Count'],
       otherRequired: [
-        '/Items',
-        '/Items/0/armRegionName',
         '/Items/0/productName',
         '/Items/0/retailPrice',
         '/Items/1/reservationTerm',
@@ -111,6 +139,14 @@ export const catalogueCase: CatalogueCase = {
       otherPrices: ['/Items/0/retailPrice', '/Items/1/retailPrice'],
       prices: [],
     },
+    ...[NETHERLANDS, IRELAND].map((region) => ({
+      ...prices,
+      region,
+      query: machinesIn(region, 'Reservation'),
+      json: fixture(`azure/reservations-${region}.json`),
+      required: ['/Items'],
+      prices: [],
+    })),
     {
       ...prices,
       query: listOf("serviceName eq 'Storage' and productName eq 'Azure Premium SSD v2'"),
@@ -185,8 +221,9 @@ export const catalogueCase: CatalogueCase = {
   empty: {
     [PRICES]: { BillingCurrency: 'USD', Items: [], NextPageLink: null, Count: 0 },
     [SKUS]: { value: [] },
+    [LOCATIONS]: { value: [] },
   },
-  uncounted: [SKUS],
+  uncounted: [LOCATIONS, SKUS],
   omitsNext: [SKUS],
   regions: { [VIRGINIA]: 'US East', [NETHERLANDS]: 'EU West', [IRELAND]: 'EU North' },
   offers: [
@@ -204,6 +241,7 @@ export const catalogueCase: CatalogueCase = {
     // Priced there, but not in the region's list.
     offer('Standard_E4-2as_v5', NETHERLANDS, 2, 32, '0.27', 'unavailable'),
     offer('Standard_E4-2as_v5', IRELAND, 2, 32, '0.25'),
+    offer('Standard_D2s_v5', IRELAND, 2, 8, '0.107', 'unavailable'),
     offer('Standard_F2s_v2', NETHERLANDS, 2, 4, '0.097', 'unavailable'),
   ],
   facts: {

@@ -3,18 +3,28 @@ import { memory } from '../../domain/machine.ts';
 import { siblingHost } from '../http/address.ts';
 import { eachRegion, nothingListed, pagesByLink } from '../http/lists.ts';
 import { architecture, gigabytes } from '../schema/facts.ts';
-import { count, label, omittedAtEnd, quantity } from '../schema/fields.ts';
-import { offerItem, rejectedOffer, rejectedRow } from '../schema/items.ts';
+import { count, label, NOTHING_LISTED, omittedAtEnd, quantity, someRows } from '../schema/fields.ts';
+import { offerItem, rejectedOffer, rejectedRow, unusableRegion } from '../schema/items.ts';
 import { LeftOut } from '../schema/left-out.ts';
 import { RegionPrices } from '../schema/region-prices.ts';
 import { labelIn, type Row, readRow } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, RejectedRow, SourceHttp } from '../source.ts';
 import { BOUNDS, PRICES } from './azure/price-list.ts';
-import { type AzurePrice, readPrices } from './azure/prices.ts';
+import { type RegionOfPrices, readPrices } from './azure/prices.ts';
 import { PREFERRED, readRegionPrices } from './azure/region-prices.ts';
 
+const LOCATIONS = '/locations';
 const SKUS = '/providers/Microsoft.Compute/skus';
 const SUBSCRIPTION = 'https://management.azure.com/subscriptions/SUBSCRIPTION';
+
+const Locations = z.object({ value: someRows });
+/** A location may be `Logical`, such as `europe` or `global`. */
+const Location = z.object({
+  name: label.regex(/^[a-z0-9-]+$/, { error: 'must be a name such as eastus' }),
+  metadata: z.object({ regionType: z.string().optional() }).nullish(),
+});
+/** Regions for tests of Azure itself: they have SKUs and no prices. */
+const CANARY = /(euap|stage|stg)$/;
 
 const SkuPage = z.object({ value: z.array(z.unknown()), nextLink: omittedAtEnd });
 const Kind = z.object({ resourceType: z.string(), name: label });
@@ -54,15 +64,17 @@ interface Sizes {
   readonly nameless: readonly RejectedRow[];
 }
 
+type Regions = Map<string, Sizes & RegionOfPrices>;
+
 /**
- * Source: https://learn.microsoft.com/rest/api/compute/resource-skus/list and azure/prices.ts. The price list has the price of
- * a size in a region. The list of SKUs has its shape, and whether the region sells it.
+ * Source: https://learn.microsoft.com/rest/api/compute/resource-skus/list, /rest/api/resources/subscriptions/list-locations and
+ * azure/prices.ts. The price list has the price of a size in a region. The list of SKUs has its shape, and whether the region sells it.
  */
 export const adapter: CatalogueAdapter = {
   id: 'azure',
   provider: { id: 3, name: 'Azure' },
   baseUrl: 'https://management.azure.com',
-  endpoints: [PRICES, `/subscriptions/{subscription}${SKUS}`],
+  endpoints: [LOCATIONS, SKUS].map((path) => `/subscriptions/{subscription}${path}`).concat(PRICES),
   credentials: 'bearer',
   tokenIssuers: {
     'client-credentials': {
@@ -78,7 +90,8 @@ export const adapter: CatalogueAdapter = {
   notes:
     `The URL names a subscription: \`${SUBSCRIPTION}\`. The credentials belong to an application or to a managed identity ` +
     'with the role Reader in it. An access token for `https://management.azure.com/` (`AZURE_TOKEN`) expires after about ' +
-    'an hour: use [credentials that renew themselves](#credentials). A size that the subscription may not deploy in a ' +
+    'an hour: use [credentials that renew themselves](#credentials). Each region that the subscription lists is read by itself. A ' +
+    'size without an ordinary price in it counts as missing. A size that the subscription may not deploy in a ' +
     'region is `unavailable` there. Prices are read from `https://prices.azure.com` without credentials. If the URL is ' +
     `not Microsoft’s, prices are read there too: \`${PRICES}\` replaces the path from \`/subscriptions/\` on. Terms of Linux ` +
     'are Spot, savings plans and reservations; a reservation is paid upfront, or in equal parts by the month at the same ' +
@@ -93,30 +106,47 @@ export const adapter: CatalogueAdapter = {
       credentials: 'none',
     });
     const leftOut = new LeftOut();
-    const { regions, priced } = yield* readPrices(prices, now(), leftOut);
-    const sizes = new Map<string, Sizes>();
-    yield* eachRegion(regions.keys(), async (regionCode) => {
-      const read = await readSizes(http, regionCode);
-      if (read === undefined) return [];
-      sizes.set(regionCode, read);
-      return read.nameless;
+    const regions: Regions = new Map();
+    yield* eachRegion(yield* readLocations(http), async (code) => {
+      const sizes = await readSizes(http, code);
+      const { items, found } = await gathered(readPrices(prices, code, now(), leftOut));
+      regions.set(code, { ...sizes, ...found });
+      return [...sizes.nameless, ...items];
     });
-    for (const [code, name] of regions) if (sizes.has(code)) yield { kind: 'region', code, name };
-    yield* offers(priced, sizes);
+    for (const [code, { name }] of regions) if (name !== undefined) yield { kind: 'region', code, name };
+    if (![...regions.values()].some(({ reservations }) => reservations > 0))
+      leftOut.add('reserved prices', 'reservations', NOTHING_LISTED);
+    yield* offers(regions);
     const regionPrices = new RegionPrices(leftOut);
-    yield* readRegionPrices(prices, now(), regionPrices, sizes);
+    yield* readRegionPrices(prices, now(), regionPrices, regions);
     yield* regionPrices.items(PREFERRED);
   },
 };
 
-/** Sizes that one row names. */
-const MOST_NAMED = 20;
+async function* readLocations(http: SourceHttp): AsyncGenerator<CatalogueItem, string[]> {
+  const query = { 'api-version': '2022-12-01' };
+  const { value: rows } = (await http.json(LOCATIONS, Locations, { query })).data;
+  const codes = new Set<string>();
+  for (const [index, row] of rows.entries()) {
+    const { value, reason } = readRow(Location, row);
+    if (value === undefined) yield unusableRegion(labelIn(row, 'name'), `location ${index + 1}`, reason);
+    else if (value.metadata?.regionType !== 'Logical' && !CANARY.test(value.name)) codes.add(value.name);
+  }
+  return [...codes];
+}
 
-/** Azure Government is another cloud. The price list has its regions too. */
-const GOVERNMENT = /^us(gov|dod)/;
+async function gathered<T>(
+  reading: AsyncGenerator<CatalogueItem, T>,
+): Promise<{ items: CatalogueItem[]; found: T }> {
+  const items: CatalogueItem[] = [];
+  for (;;) {
+    const { done, value } = await reading.next();
+    if (done) return { items, found: value };
+    items.push(value);
+  }
+}
 
-/** Returns undefined for a region of another cloud. */
-async function readSizes(http: SourceHttp, regionCode: string): Promise<Sizes | undefined> {
+async function readSizes(http: SourceHttp, regionCode: string): Promise<Sizes> {
   const byName = new Map<string, Row<Sku>>();
   const nameless: RejectedRow[] = [];
   const query = { 'api-version': '2021-07-01', $filter: `location eq '${regionCode}'` };
@@ -133,24 +163,25 @@ async function readSizes(http: SourceHttp, regionCode: string): Promise<Sizes | 
         nameless.push(rejectedRow(`SKU ${listed}@${regionCode}`, reason, { regionCode }));
     }
   }
-  if (listed === 0 && GOVERNMENT.test(regionCode)) return undefined;
   if (listed === 0) throw nothingListed(`${http.base.pathname}${SKUS} in ${regionCode}`);
   return { byName, nameless };
 }
 
-function* offers(priced: readonly AzurePrice[], sizes: ReadonlyMap<string, Sizes>): Generator<CatalogueItem> {
+function* offers(regions: Regions): Generator<CatalogueItem> {
   const anywhere = new Map<string, Sku>();
-  for (const region of sizes.values())
-    for (const [name, { value }] of region.byName) if (value !== undefined) anywhere.set(name, value);
+  for (const { byName } of regions.values())
+    for (const [name, { value }] of byName) if (value !== undefined) anywhere.set(name, value);
   const unknown = new Set<string>();
-  for (const { name, regionCode, price, terms } of priced) {
+  const priced = [...regions.values()].flatMap((region) =>
+    region.priced.map((size) => ({ ...size, region })),
+  );
+  for (const { name, regionCode, price, terms, region } of priced) {
     const rejected = (reason: string) => rejectedOffer(name, regionCode, reason);
-    const region = sizes.get(regionCode);
-    const here = region?.byName.get(name);
+    const here = region.byName.get(name);
     const sku = here === undefined ? anywhere.get(name) : here.value;
     if (price.value === undefined) yield rejected(price.reason);
-    // The unread region, or a rejected row without a name, already covers this size.
-    else if (region === undefined || (here === undefined && region.nameless.length > 0)) continue;
+    // The rejected row without a name already covers this size.
+    else if (here === undefined && region.nameless.length > 0) continue;
     else if (here?.reason !== undefined) yield rejected(here.reason);
     else if (sku === undefined) unknown.add(name);
     else {
@@ -164,6 +195,9 @@ function* offers(priced: readonly AzurePrice[], sizes: ReadonlyMap<string, Sizes
   }
   if (unknown.size > 0) yield notOffered([...unknown].sort());
 }
+
+/** Sizes that one row names. */
+const MOST_NAMED = 20;
 
 /** One row for all sizes: they are hundreds in every run, and would hide other rejected rows. */
 function notOffered(names: readonly string[]): RejectedRow {

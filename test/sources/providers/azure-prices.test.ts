@@ -11,8 +11,8 @@ const SUBSCRIPTION = '/subscriptions/s1';
 const D4 = 'Standard_D4ds_v5';
 
 const LISTS = {
-  machines: ["serviceName eq 'Virtual Machines'", 'Consumption'],
-  reservations: ["serviceName eq 'Virtual Machines'", 'Reservation'],
+  machines: ["serviceName eq 'Virtual Machines' and armRegionName eq 'eastus'", 'Consumption'],
+  reservations: ["serviceName eq 'Virtual Machines' and armRegionName eq 'eastus'", 'Reservation'],
   disks: ["serviceName eq 'Storage' and productName eq 'Azure Premium SSD v2'", 'Consumption'],
   traffic: ["serviceName eq 'Bandwidth' and meterName eq 'Standard Data Transfer Out'", 'Consumption'],
   addresses: ["serviceName eq 'Virtual Network' and productName eq 'IP Addresses'", 'Consumption'],
@@ -60,6 +60,10 @@ async function read(rows: Rows) {
     ],
     restrictions: [],
   }));
+  upstream.expect(
+    { path: `${SUBSCRIPTION}/locations`, query: { 'api-version': '2022-12-01' } },
+    { json: { value: [{ name: 'eastus' }] } },
+  );
   const query = { 'api-version': '2021-07-01', $filter: "location eq 'eastus'" };
   upstream.expect({ path: `${SUBSCRIPTION}/providers/Microsoft.Compute/skus`, query }, { json: { value } });
   const items = await readCatalogue(adapter, upstream.url + SUBSCRIPTION, 'token');

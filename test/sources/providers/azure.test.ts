@@ -11,11 +11,13 @@ const listOf = (what: string, priceType = 'Consumption') => ({
   $filter: `${what} and priceType eq '${priceType}'`,
 });
 const MACHINES = "serviceName eq 'Virtual Machines'";
-const FILTER = listOf(MACHINES);
+const machinesIn = (region: string, priceType?: string) =>
+  listOf(`${MACHINES} and armRegionName eq '${region}'`, priceType);
+const FILTER = machinesIn('eastus');
+const LOCATIONS = { path: `${SUBSCRIPTION}/locations`, query: { 'api-version': '2022-12-01' } };
 const ADDRESSES = listOf("serviceName eq 'Virtual Network' and productName eq 'IP Addresses'");
 /** The other lists, which are empty here, unless a test gives addresses. */
 const OTHERS = [
-  listOf(MACHINES, 'Reservation'),
   listOf("serviceName eq 'Storage' and productName eq 'Azure Premium SSD v2'"),
   listOf("serviceName eq 'Bandwidth' and meterName eq 'Standard Data Transfer Out'"),
   ADDRESSES,
@@ -59,19 +61,23 @@ const sku = ({
 });
 const windows = { productName: 'Virtual Machines Dsv5 Series Windows' };
 
-/** One page of prices, and the SKUs of each region. */
+/** One page of prices for each region, and its SKUs. */
 async function itemsOf(
-  prices: readonly object[],
+  prices: readonly { readonly armRegionName: string }[],
   skus: Readonly<Record<string, FakeAnswer | readonly object[]>> = { eastus: [sku()] },
   addresses: readonly object[] = [],
+  locations: readonly object[] = Object.keys(skus).map((name) => ({ name })),
 ): Promise<CatalogueItem[]> {
   await using upstream = await fakeUpstream();
-  const json = { Items: prices, NextPageLink: null, Count: prices.length };
-  upstream.expect({ path: PRICES, query: FILTER }, { json });
+  upstream.expect(LOCATIONS, { json: { value: locations } });
   const listed = { json: { Items: addresses, NextPageLink: null, Count: addresses.length } };
   for (const query of OTHERS)
     upstream.expect({ path: PRICES, query, times: 'any' }, query === ADDRESSES ? listed : EMPTY);
   for (const [region, answer] of Object.entries(skus)) {
+    const Items = prices.filter(({ armRegionName }) => armRegionName === region);
+    const json = { Items, NextPageLink: null, Count: Items.length };
+    upstream.expect({ path: PRICES, query: machinesIn(region), times: 'any' }, { json });
+    upstream.expect({ path: PRICES, query: machinesIn(region, 'Reservation'), times: 'any' }, EMPTY);
     const query = { 'api-version': '2021-07-01', $filter: `location eq '${region}'` };
     const given: FakeAnswer = 'length' in answer ? { json: { value: answer } } : answer;
     upstream.expect({ path: `${SUBSCRIPTION}/providers/Microsoft.Compute/skus`, query, times: 'any' }, given);
@@ -326,17 +332,66 @@ describe('a region of Azure', () => {
   });
 
   // The recorded price list has the price of Standard_B1s in usgovvirginia: rshade/finfocus, 2025.
-  it('of Azure Government, another cloud, is not offered', async () => {
+  it('of Azure Government, another cloud, is not read: the subscription does not list it', async () => {
     const government = { armRegionName: 'usgovvirginia', location: 'US Gov Virginia' };
     const address = (changes: object = {}) =>
       price({ meterName: 'Standard IPv4 Static Public IP', retailPrice: 0.005, ...changes });
-    const rows = await itemsOf([price(), price(government)], { eastus: [sku()], usgovvirginia: [] }, [
+    const rows = await itemsOf([price(), price(government)], { eastus: [sku()] }, [
       address(),
       address(government),
     ]);
     expect(rows).toEqual([
       expect.objectContaining({ offer: expect.objectContaining({ regionCode: 'eastus' }) }),
       expect.objectContaining({ kind: 'region-price', regionCode: 'eastus' }),
+    ]);
+  });
+
+  it.each([
+    ['is a group of regions', { name: 'europe', metadata: { regionType: 'Logical' } }],
+    ['tests Azure itself', { name: 'eastus2euap', metadata: { regionType: 'Physical' } }],
+  ])('that %s is not read', async (_, location) => {
+    const east = { name: 'eastus', metadata: { regionType: 'Physical' } };
+    expect(amounts(await itemsOf([price()], undefined, [], [east, location]))).toEqual(['0.096']);
+  });
+
+  it('is held if its name cannot be read, while the others are reported', async () => {
+    const locations = [{ name: 'eastus' }, { name: "west'us" }, {}];
+    expect(await itemsOf([price()], undefined, [], locations)).toMatchObject([
+      {
+        kind: 'unread',
+        regionCode: "west'us",
+        reason: expect.stringContaining('must be a name such as eastus'),
+      },
+      { kind: 'rejected', key: 'location 3' },
+      { kind: 'offer' },
+    ]);
+  });
+
+  it('is held if its prices are gone, while the others are reported', async () => {
+    const skus = { eastus: [sku()], westeurope: [sku()] };
+    expect(await itemsOf([price(west)], skus)).toMatchObject([
+      { kind: 'unread', regionCode: 'eastus', reason: expect.stringContaining('lists nothing') },
+      { kind: 'offer', offer: { regionCode: 'westeurope' } },
+    ]);
+  });
+
+  it('is held if its list ignores the requested region', async () => {
+    await using upstream = await fakeUpstream();
+    upstream.expect(LOCATIONS, { json: { value: [{ name: 'eastus' }, { name: 'westeurope' }] } });
+    for (const region of ['eastus', 'westeurope']) {
+      const json = { Items: [price(west)], NextPageLink: null, Count: 1 };
+      upstream.expect({ path: PRICES, query: machinesIn(region) }, { json });
+      const query = { 'api-version': '2021-07-01', $filter: `location eq '${region}'` };
+      upstream.expect(
+        { path: `${SUBSCRIPTION}/providers/Microsoft.Compute/skus`, query },
+        { json: { value: [sku()] } },
+      );
+    }
+    upstream.expect({ path: PRICES, query: machinesIn('westeurope', 'Reservation') }, EMPTY);
+    for (const query of OTHERS) upstream.expect({ path: PRICES, query }, EMPTY);
+    expect(await read(upstream.url + SUBSCRIPTION)).toMatchObject([
+      { kind: 'unread', reason: expect.stringContaining('requested armRegionName eastus, got westeurope') },
+      { kind: 'offer', offer: { regionCode: 'westeurope' } },
     ]);
   });
 
@@ -371,7 +426,12 @@ describe('the URL of Azure', () => {
       { path: `/azure${PRICES}`, query: { $filter: 'x', $skip: '1' }, headers },
       { json: { Items: [], NextPageLink: '', Count: 0 } },
     );
-    for (const other of OTHERS) upstream.expect({ path: `/azure${PRICES}`, query: other, headers }, EMPTY);
+    upstream.expect(
+      { ...LOCATIONS, path: `/azure${LOCATIONS.path}`, headers },
+      { json: { value: [{ name: 'eastus' }] } },
+    );
+    for (const other of [machinesIn('eastus', 'Reservation'), ...OTHERS])
+      upstream.expect({ path: `/azure${PRICES}`, query: other, headers }, EMPTY);
     const query = { 'api-version': '2021-07-01', $filter: "location eq 'eastus'" };
     upstream.expect(
       { path: `/azure${SUBSCRIPTION}/providers/Microsoft.Compute/skus`, query, headers },
@@ -387,6 +447,12 @@ it.each([
 ])('the pages of Azure are rejected if the next one %s', async (_, NextPageLink, problem) => {
   await using upstream = await fakeUpstream();
   const json = { Items: [price()], NextPageLink, Count: 1 };
+  upstream.expect(LOCATIONS, { json: { value: [{ name: 'eastus' }] } });
+  const query = { 'api-version': '2021-07-01', $filter: "location eq 'eastus'" };
+  upstream.expect(
+    { path: `${SUBSCRIPTION}/providers/Microsoft.Compute/skus`, query },
+    { json: { value: [sku()] } },
+  );
   upstream.expect({ path: PRICES, query: FILTER }, { json });
   await expect(read(upstream.url + SUBSCRIPTION)).rejects.toMatchObject({
     kind: 'invalid',

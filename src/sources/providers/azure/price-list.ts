@@ -65,7 +65,7 @@ export function inForce({ effectiveStartDate, effectiveEndDate }: Dates, now: Da
 export interface PriceRow {
   readonly since: number;
   readonly isPrimary: boolean;
-  /** What the row is a price of, by all its names. */
+  /** The names of the row's price. */
   readonly meter: string;
   readonly price: Row<string>;
 }
@@ -82,8 +82,8 @@ export function whenOf({ effectiveStartDate, isPrimaryMeterRegion = true, ...met
 }
 
 /**
- * Returns the latest price of the primary meter; without a primary meter, the latest of any. A meter at zero beside a paid one is a
- * free allowance of new accounts.
+ * Returns the latest price of the primary meter; without a primary meter, the latest of any. A meter at zero next to a paid one is
+ * a free allowance of new accounts.
  */
 export function priceInForce(rows: readonly PriceRow[]): string {
   const read = rows.map(({ price, ...row }) => ({ ...row, amount: valueIn(price) }));

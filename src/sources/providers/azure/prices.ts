@@ -4,11 +4,11 @@ import { z } from 'zod';
 import { isPositive } from '../../../domain/prices/price.ts';
 import type { OfferedTerm, OfferedTerms, Term } from '../../../domain/prices/term.ts';
 import { nothingListed } from '../../http/lists.ts';
-import { amount, label, NOTHING_LISTED } from '../../schema/fields.ts';
+import { amount, label } from '../../schema/fields.ts';
 import { rejectedOffer, rejectedRow } from '../../schema/items.ts';
 import type { LeftOut } from '../../schema/left-out.ts';
 import { labelIn, parseRow, type Row, readRow, rowOf, unusable } from '../../schema/rows.ts';
-import type { CatalogueItem, SourceHttp } from '../../source.ts';
+import { badAnswer, type CatalogueItem, type SourceHttp } from '../../source.ts';
 import {
   DATES,
   eachRow,
@@ -71,43 +71,61 @@ interface SizeRows {
   readonly terms: { [T in Term]?: PriceRow[] };
 }
 
+export interface RegionOfPrices {
+  /** Undefined if no price could be read. */
+  readonly name: string | undefined;
+  readonly priced: readonly AzurePrice[];
+  /** Count of rows. */
+  readonly reservations: number;
+}
+
 /**
- * Skips a size without an ordinary price: a region may sell it only as Spot, Low Priority or with a licence. A long list may also lose
- * rows (https://github.com/dstackai/gpuhunt/pull/255), so this is no reason for exclusion: such a size counts as missing.
+ * Reads one region: a walk over all regions takes minutes, and loses rows if Azure publishes prices in that time
+ * (https://github.com/dstackai/gpuhunt/pull/255). Skips a size without an ordinary price. The region may sell it only as Spot, Low
+ * Priority or with a licence, or the walk has lost the row: such a size counts as missing, and several runs must miss it.
  */
 export async function* readPrices(
   http: SourceHttp,
+  regionCode: string,
   now: Date,
   leftOut: LeftOut,
-): AsyncGenerator<CatalogueItem, { regions: Map<string, string>; priced: AzurePrice[] }> {
-  const regions = new Map<string, string>();
-  const sizes = new Map<string, SizeRows>();
-  yield* eachRow(http, 'prices', `${MACHINES} and priceType eq 'Consumption'`, (row, number) => {
+): AsyncGenerator<CatalogueItem, RegionOfPrices> {
+  const region = { name: undefined as string | undefined, sizes: new Map<string, SizeRows>() };
+  yield* eachRow(http, `prices of ${regionCode}`, listOf(regionCode, 'Consumption'), (row, number) => {
     const { value: kind, reason } = readRow(Kind, row);
-    if (kind !== undefined) {
-      addRow(sizes, regions, kind, row, now);
-      return undefined;
+    if (kind === undefined) {
+      const name = labelIn(row, 'armSkuName');
+      return rejectedRow(`${name ?? `price ${number}`}@${regionCode}`, reason, { name, regionCode });
     }
-    const [name, regionCode] = [labelIn(row, 'armSkuName'), labelIn(row, 'armRegionName')];
-    const key = `${name ?? `price ${number}`}@${regionCode ?? 'an unknown region'}`;
-    return rejectedRow(key, reason, { name, regionCode });
+    checkRegion(kind, regionCode);
+    addRow(region, kind, row, now);
+    return undefined;
   });
-  if (sizes.size === 0) throw nothingListed(`${PRICES}: Items`);
-  yield* readReservations(http, now, sizes, leftOut);
+  const { name, sizes } = region;
+  if (sizes.size === 0) throw nothingListed(`${PRICES}: Items of ${regionCode}`);
+  const reservations = yield* readReservations(http, regionCode, now, sizes, leftOut);
   const priced: AzurePrice[] = [];
   for (const size of sizes.values()) {
     if (size.plain.length > 0) priced.push(chosen(size, leftOut));
     else if (size.unknown[0] !== undefined)
-      yield rejectedOffer(size.name, size.regionCode, unknownForm(size.unknown[0]));
-    for (const name of size.plain.length > 0 ? size.unknown : [])
-      leftOut.add('product names', `${size.name}@${size.regionCode}`, unknownForm(name));
+      yield rejectedOffer(size.name, regionCode, unknownForm(size.unknown[0]));
+    for (const cut of size.plain.length > 0 ? size.unknown : [])
+      leftOut.add('product names', `${size.name}@${regionCode}`, unknownForm(cut));
   }
-  return { regions, priced };
+  return { name, priced, reservations };
+}
+
+const listOf = (regionCode: string, priceType: string) =>
+  `${MACHINES} and armRegionName eq '${regionCode}' and priceType eq '${priceType}'`;
+
+/** @throws SourceError for a list that ignores the requested region: its rows would count in each region */
+function checkRegion({ armRegionName }: Kind, regionCode: string): void {
+  if (armRegionName === regionCode) return;
+  throw badAnswer(`${PRICES}: requested armRegionName ${regionCode}, got ${armRegionName}`);
 }
 
 function addRow(
-  sizes: Map<string, SizeRows>,
-  regions: Map<string, string>,
+  region: { name: string | undefined; readonly sizes: Map<string, SizeRows> },
   kind: Kind,
   row: unknown,
   now: Date,
@@ -115,7 +133,7 @@ function addRow(
   if (!isMachine(kind, now) || kind.type !== 'Consumption') return;
   const licence = licenceOf(kind);
   if (licence === 'included') return;
-  const size = sizeOf(sizes, kind);
+  const size = sizeOf(region.sizes, kind);
   if (licence === 'unknown') {
     size.unknown.push(kind.productName);
     return;
@@ -126,7 +144,7 @@ function addRow(
     addTerm(size, 'spot', kind, price);
     return;
   }
-  if (read.value !== undefined) regions.set(kind.armRegionName, read.value.location);
+  if (read.value !== undefined) region.name = read.value.location;
   size.plain.push({ ...whenOf(kind), price });
   addSavings(size, kind, row);
 }
@@ -159,17 +177,18 @@ function addSavings(size: SizeRows, kind: Kind, row: unknown): void {
 /** Reservations are for the hardware: they have no price with Windows. */
 async function* readReservations(
   http: SourceHttp,
+  regionCode: string,
   now: Date,
   sizes: ReadonlyMap<string, SizeRows>,
   leftOut: LeftOut,
-): AsyncGenerator<CatalogueItem> {
-  const of = 'reservations';
-  const filter = `${MACHINES} and priceType eq 'Reservation'`;
-  const count = yield* eachRow(http, of, filter, (row, number) => {
+): AsyncGenerator<CatalogueItem, number> {
+  const of = `reservations of ${regionCode}`;
+  return yield* eachRow(http, of, listOf(regionCode, 'Reservation'), (row, number) => {
     const { value: kind, reason } = readRow(Kind, row);
-    if (kind === undefined) leftOut.add('reserved prices', `reservation ${number}`, reason);
+    if (kind !== undefined) checkRegion(kind, regionCode);
+    if (kind === undefined) leftOut.add('reserved prices', `reservation ${number}@${regionCode}`, reason);
     else if (isMachine(kind, now) && kind.type === 'Reservation' && licenceOf(kind) !== 'included') {
-      const size = sizes.get(keyOf(kind));
+      const size = sizes.get(kind.armSkuName);
       const key = `${kind.armSkuName}@${kind.armRegionName}`;
       if (licenceOf(kind) === 'unknown') {
         leftOut.add('reserved prices', key, unknownForm(kind.productName));
@@ -182,7 +201,6 @@ async function* readReservations(
     }
     return undefined;
   });
-  if (count === 0) leftOut.add('reserved prices', of, NOTHING_LISTED);
 }
 
 function isMachine(kind: Kind, now: Date): boolean {
@@ -191,14 +209,10 @@ function isMachine(kind: Kind, now: Date): boolean {
   return !/\b(Dedicated ?Host|Cloud ?Services)\b/i.test(kind.productName) && inForce(kind, now);
 }
 
-function keyOf({ armSkuName, armRegionName }: Kind): string {
-  return JSON.stringify([armSkuName, armRegionName]);
-}
-
 function sizeOf(sizes: Map<string, SizeRows>, kind: Kind): SizeRows {
   const { armSkuName: name, armRegionName: regionCode } = kind;
-  const size = sizes.get(keyOf(kind)) ?? { name, regionCode, plain: [], unknown: [], terms: {} };
-  sizes.set(keyOf(kind), size);
+  const size = sizes.get(name) ?? { name, regionCode, plain: [], unknown: [], terms: {} };
+  sizes.set(name, size);
   return size;
 }
 
