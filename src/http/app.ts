@@ -1,7 +1,7 @@
 /** The HTTP API: its hooks and routes. The caller passes the readers of data. */
 import type { RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { RequestOutcome } from '../domain/request-outcome.ts';
 import type { CatalogueReader, ClusterReader, TokenReader } from '../snapshot/document/answer.ts';
@@ -17,10 +17,10 @@ import { DEFAULT_HTTP_LIMITS, type HttpLimits } from './protocol/limits.ts';
 import type { FindSource } from './protocol/max-age.ts';
 import { accepts } from './protocol/negotiate.ts';
 import { refuseUnderPressure } from './protocol/pressure.ts';
-import { NOT_ACCEPTABLE, plainProblem, sendProblem } from './protocol/problem.ts';
+import { NOT_ACCEPTABLE, Problem, plainProblem, sendProblem } from './protocol/problem.ts';
 import { RateLimit } from './protocol/rate-limit.ts';
 import { clientAddress, hasBadHost, isProxyOf } from './protocol/request.ts';
-import { answerUpgradesAndExpects } from './protocol/transport.ts';
+import { answerUpgradesAndExpects, type Refuse, refuser } from './protocol/transport.ts';
 import { recorder } from './record.ts';
 import type { ResponseCache } from './response-cache.ts';
 import { clusterOperations } from './routes/clusters.ts';
@@ -76,6 +76,10 @@ export interface ApiDeps {
   inLogContext?(fields: { readonly requestId: string }, work: () => void): void;
 }
 
+const FULL = new Problem(503, {
+  detail: 'All connections of this process are in use; try again after the pause in Retry-After.',
+  headers: { 'retry-after': '1' },
+});
 const BAD_HOST = plainProblem(400, 'HTTP/1.1 asks for exactly one Host header field.');
 
 export function buildApp(deps: ApiDeps): FastifyInstance {
@@ -93,7 +97,9 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     done();
   });
   const drain = drainOnClose(app, limits.drainMs);
-  addHeaders(app, limits, drain.closeLater, (reply) => admission.answers(reply.raw, reply.statusCode));
+  addHeaders(app, limits, drain.closeLater, (request, reply) =>
+    admission.answers(request.raw, reply.raw, reply.statusCode),
+  );
   const admit = (socket: Socket) => admission.admit(socket);
   const answering: RouteDeps = {
     tokens: deps.tokens,
@@ -108,12 +114,16 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     limits,
     endless,
   };
-  addListeners(app, deps, answering, drain);
-  // Added last: the functions above expect the framework's listener to be the first.
+  const refuse = refuser(record, limits.idleTimeoutMs);
+  addListeners(app, deps, answering, drain, refuse);
+  // Added last: its listener precedes all others.
   const admission: Admission = limitConnections(app.server, {
     max: limits.maxConnections,
+    setting: 'MAX_CONNECTIONS',
     idleMs: limits.strangerIdleMs,
     checkEveryMs: limits.checkIntervalMs,
+    probes: HEALTH_PATHS,
+    refuse: (request, response) => refuse(FULL, request, response),
     isProxy: isProxyOf(deps.trustProxy ?? []),
     logger,
   });
@@ -125,7 +135,7 @@ function addHeaders(
   app: FastifyInstance,
   limits: HttpLimits,
   closeLater: Drain['closeLater'],
-  onAnswer: (reply: FastifyReply) => void,
+  onAnswer: (request: FastifyRequest, reply: FastifyReply) => void,
 ): void {
   app.addHook('onRequest', (request, reply, done) => {
     if (!hasBadHost(request.raw)) {
@@ -140,13 +150,19 @@ function addHeaders(
     reply.header('x-request-id', request.id);
     cutWhenIdle(request.raw, limits.idleTimeoutMs);
     closeLater(reply.raw);
-    onAnswer(reply);
+    onAnswer(request, reply);
     done(null, payload);
   });
 }
 
 /** Puts the hot path and CORS in front of the framework. */
-function addListeners(app: FastifyInstance, deps: ApiDeps, answering: RouteDeps, drain: Drain): void {
+function addListeners(
+  app: FastifyInstance,
+  deps: ApiDeps,
+  answering: RouteDeps,
+  drain: Drain,
+  refuse: Refuse,
+): void {
   const { trustProxy = [], corsOrigins: origins } = deps;
   const { limits, recorder, tokens, admit, rateLimit, responses } = answering;
   const { isClosing, closeLater } = drain;
@@ -160,7 +176,7 @@ function addListeners(app: FastifyInstance, deps: ApiDeps, answering: RouteDeps,
     const cors = { origins, addressOf, recorder, closeLater };
     answerBefore(app, (ordinary) => corsListener(cors, ordinary));
   }
-  answerUpgradesAndExpects(app.server, recorder, idleTimeoutMs);
+  answerUpgradesAndExpects(app.server, recorder, refuse);
 }
 
 function addRoutes(app: FastifyInstance, deps: ApiDeps, answering: RouteDeps): void {

@@ -19,10 +19,14 @@ const CLOSED =
 const AWAY =
   'PostgreSQL does not answer, so no session or token can be checked. OPS_TOKEN as bearer token still works.';
 
-/** Adds the check of each request, and the routes for signing in and out. Call it before any other route is added. */
+/**
+ * Adds the check of each request, and the routes for signing in and out. Call it before any other route is added.
+ * @param admit receives each request of an operator
+ */
 export async function addGuard(
   app: FastifyInstance,
   { token, parts = [], db, logger, now = steadyNow }: OpsDependencies,
+  admit: (request: FastifyRequest) => void,
 ): Promise<void> {
   const refusals = new Refusals(db, logger, now);
   const isOpsToken = opsTokenCheck(token);
@@ -54,6 +58,7 @@ export async function addGuard(
         throw error;
       }
       if (request.signedIn === undefined) return requireSignIn(request, reply, signIn);
+      admit(request);
     }
     if (isChanging(request.method) && !mayAct(request))
       return refuse(request, reply, 403, 'A page of another site may not change anything here.');

@@ -45,5 +45,7 @@ export interface OpsDependencies {
   /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted. */
   readonly trustProxy?: readonly string[] | undefined;
   readonly logger?: Pick<Logger, 'warn'> | undefined;
+  /** Most open connections. */
+  readonly connections?: number;
   readonly now?: () => number;
 }

@@ -1,6 +1,8 @@
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
 import { audit } from '../db/audit.ts';
 import type { Database } from '../db/connection/connect.ts';
+import { limitConnections } from '../http/protocol/admission.ts';
+import { isProxyOf } from '../http/protocol/request.ts';
 import { deciderOf, type SignedIn, wantsPage } from './access.ts';
 import { addApi } from './api.ts';
 import { addGuard } from './guard.ts';
@@ -9,6 +11,10 @@ import type { OpsDependencies } from './part.ts';
 
 const HEALTH = '/healthz';
 const BOARD = '/queues';
+/** Operators and scrapers are few; a browser opens six connections. */
+const CONNECTIONS = 512;
+const IDLE_MS = 5000;
+const CHECK_EVERY_MS = 1000;
 
 const HEADERS = {
   'cache-control': 'no-store',
@@ -55,7 +61,21 @@ export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> 
   );
 
   const { parts = [], db } = deps;
-  await addGuard(app, deps);
+  const admission = limitConnections(app.server, {
+    max: deps.connections ?? CONNECTIONS,
+    setting: 'connections of the operators’ port',
+    idleMs: IDLE_MS,
+    checkEveryMs: CHECK_EVERY_MS,
+    probes: [HEALTH],
+    isProxy: isProxyOf(deps.trustProxy ?? []),
+    refuse: (_, response) => void response.writeHead(503, { 'retry-after': '1' }).end(),
+    logger: deps.logger,
+  });
+  app.addHook('onSend', (request, reply, payload, done) => {
+    admission.answers(request.raw, reply.raw, reply.statusCode);
+    done(null, payload);
+  });
+  await addGuard(app, deps, ({ raw }) => admission.admit(raw.socket));
 
   app.get(HEALTH, { config: { access: 'public' } }, async () => ({ status: 'ok' }));
   const hasQueues = deps.queues.length > 0;

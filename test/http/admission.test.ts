@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
+import type { ApiFeature } from '../../src/http/app.ts';
 import { until } from '../support/until.ts';
 import { listen, type TestApi, testApi } from './harness.ts';
 
@@ -40,7 +41,11 @@ async function serve(
   limits: NonNullable<Parameters<typeof testApi>[0]>['limits'],
   overrides: Parameters<typeof testApi>[0] = {},
 ) {
-  const api = await testApi({ ...overrides, limits: { checkIntervalMs: 20, ...limits } });
+  const api = await testApi({
+    features: [largePage],
+    ...overrides,
+    limits: { checkIntervalMs: 20, ...limits },
+  });
   return { api, port: await listen(api.app), [Symbol.asyncDispose]: () => api.app.close() };
 }
 
@@ -148,15 +153,122 @@ describe('connections', () => {
   });
 });
 
+/** An open page with more bytes than the system's buffers contain. */
+const LARGE = Buffer.alloc(20_000_000, 'x');
+const largePage: ApiFeature = () => ({
+  addRoutes: (app) => void app.get('/large', (_, reply) => reply.send(LARGE)),
+});
+
+/** Opens connections that request a large page and read nothing. Resolves when bytes wait for each of them. */
+async function stalled({ api, port }: Awaited<ReturnType<typeof serve>>, addresses: readonly string[]) {
+  const sockets: Socket[] = [];
+  api.app.server.on('connection', (socket: Socket) => sockets.push(socket));
+  const opened = [];
+  for (const address of addresses) {
+    const each = await open(port, address, requestOf(undefined, '/large'));
+    each.socket.pause();
+    opened.push(each);
+  }
+  await until(() => sockets.every(({ writableLength }) => writableLength > 0));
+  expect(sockets.length).toBe(opened.length);
+  return opened;
+}
+
+const addressesFrom = (first: number, count: number) =>
+  Array.from({ length: count }, (_, i) => `127.0.0.${first + i}`);
+
+describe('an address that reads nothing of its answers', () => {
+  it('keeps no other address out, with a token or without', async () => {
+    await using served = await serve({ maxConnections: 32, strangerIdleMs: 120_000 });
+    const { api, port } = served;
+    const attack = await stalled(
+      served,
+      Array.from({ length: 16 }, () => '127.0.0.2'),
+    );
+    const clients = [];
+    for (const address of addressesFrom(3, 4)) {
+      const client = await open(port, address);
+      expect(await sendRequest(client, requestOf(api.token))).toBe(200);
+      const visitor = await open(port, address);
+      expect(await sendRequest(visitor, requestOf(undefined, '/healthz'))).toBe(200);
+      clients.push(client, visitor);
+    }
+    for (const { socket } of [...attack, ...clients]) socket.destroy();
+  });
+
+  it('is disconnected', async () => {
+    await using served = await serve({ maxConnections: 32, strangerIdleMs: 300 });
+    const attack = await stalled(
+      served,
+      Array.from({ length: 16 }, () => '127.0.0.2'),
+    );
+    await until(async () => (await connectionsOf(served.api)) === 0);
+    expect(attack).toHaveLength(16);
+    for (const { socket } of attack) socket.destroy();
+  });
+
+  it('has a sixteenth of the strangers’ places, if its requests take long', async () => {
+    const readiness = () => new Promise<never>(() => {});
+    await using served = await serve({ maxConnections: 64, strangerIdleMs: 300 }, { readiness });
+    const { api, port } = served;
+    const waiting: Awaited<ReturnType<typeof open>>[] = [];
+    for (let i = 0; i < 8; i++) waiting.push(await open(port, '127.0.0.2', requestOf(undefined, '/readyz')));
+    await until(() => waiting.slice(0, 6).every(({ seen }) => seen.isClosed));
+    expect(await connectionsOf(api)).toBe(2);
+    const client = await open(port, '127.0.0.2');
+    expect(await sendRequest(client, requestOf(api.token))).toBe(200);
+    for (const { socket } of [...waiting, client]) socket.destroy();
+  });
+});
+
+describe('while all connections are in use', () => {
+  it('a liveness probe is answered, and another request gets 503', async () => {
+    await using served = await serve({ maxConnections: 32, strangerIdleMs: 120_000 });
+    const { api, port } = served;
+    const attack = await stalled(served, addressesFrom(2, 16));
+    for (let i = 0; i < 40; i++) {
+      const probe = await open(port, '127.0.0.99');
+      expect(await sendRequest(probe, requestOf(undefined, '/healthz'))).toBe(200);
+      await until(() => probe.seen.isClosed);
+    }
+    const client = await open(port, '127.0.0.98');
+    expect(await sendRequest(client, requestOf(api.token))).toBe(503);
+    expect(client.seen.text).toMatch(/^retry-after: 1\r$/im);
+    expect(client.seen.text).toContain('All connections of this process are in use');
+    await until(() => client.seen.isClosed);
+    // An address with many of them, and many addresses: the newest is answered.
+    const flood = [];
+    for (const address of [...Array(20).fill('127.0.0.97'), ...addressesFrom(40, 30)])
+      flood.push(await open(port, address));
+    const probe = await open(port, '127.0.0.99');
+    expect(await sendRequest(probe, requestOf(undefined, '/healthz'))).toBe(200);
+    for (const { socket } of [...attack, ...flood]) socket.destroy();
+  });
+});
+
+it('a connection is not idle while its request waits for a late event loop', async () => {
+  await using served = await serve({ strangerIdleMs: 100 });
+  const { api, port } = served;
+  const accepted = once(api.app.server, 'connection');
+  const client = await open(port);
+  await accepted;
+  client.socket.write(requestOf(api.token));
+  const end = performance.now() + 300;
+  while (performance.now() < end);
+  await until(() => client.seen.isClosed || client.seen.text !== '');
+  expect(client.seen.text).toMatch(/^HTTP\/1\.1 200 /);
+  client.socket.destroy();
+});
+
 it('clients that send a request byte by byte are disconnected, and others are answered', async () => {
-  await using served = await serve({ headersTimeoutMs: 500, requestTimeoutMs: 1000, maxConnections: 100 });
+  await using served = await serve({ headersTimeoutMs: 2000, requestTimeoutMs: 4000, maxConnections: 100 });
   const { api, port } = served;
   const slow = await Promise.all(Array.from({ length: 40 }, () => open(port)));
   const bytes = requestOf(api.token);
   let sent = 0;
   const dripping = setInterval(() => {
-    // The test never sends the rest.
-    for (const { socket } of slow) socket.write(bytes[Math.min(sent, 20)] ?? '');
+    // The path never ends.
+    for (const { socket } of slow) socket.write(bytes[Math.min(sent, 10)] ?? '');
     sent += 1;
   }, 20);
   let answered = 0;
@@ -173,5 +285,6 @@ it('clients that send a request byte by byte are disconnected, and others are an
     for (const { socket } of slow) socket.destroy();
   }
   expect(answered).toBeGreaterThan(1);
+  for (const { seen } of slow) expect(seen.text).toMatch(/^HTTP\/1\.1 408 /);
   await until(async () => (await connectionsOf(api)) === 0);
 });

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect } from 'node:net';
 import { Queue, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -19,6 +21,34 @@ afterAll(async () => {
 
 const bearer = { authorization: 'Bearer a-token' };
 const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` });
+
+it('one address without a token keeps no operator and no probe out', async () => {
+  await using limited = await buildOps({
+    token: 'a-token',
+    metrics: async () => '',
+    queues: [],
+    connections: 16,
+  });
+  await limited.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = limited.server.address() as AddressInfo;
+  const attack = [];
+  for (let i = 0; i < 20; i++) {
+    const socket = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.2' }).on('error', () => {});
+    await once(socket, 'connect');
+    // Half a request: the connection is neither idle nor complete.
+    socket.write('GET / HTTP/1.1\r\n');
+    attack.push(socket);
+  }
+  const url = `http://127.0.0.1:${port}`;
+  for (let i = 0; i < 12; i++) {
+    const [health, metrics] = [
+      await fetch(`${url}/healthz`),
+      await fetch(`${url}/metrics`, { headers: bearer }),
+    ];
+    expect([health.status, metrics.status]).toEqual([200, 200]);
+  }
+  for (const socket of attack) socket.destroy();
+});
 
 describe('the operators’ listener', () => {
   const refused: readonly (readonly [what: string, headers: Record<string, string>])[] = [

@@ -13,8 +13,9 @@ export const DEFAULT_HTTP_LIMITS = {
   idleTimeoutMs: 30_000,
   /** Time for an answer, in addition to the readers' own deadlines; more: 503. */
   answerTimeoutMs: 10_000,
-  /** Open connections, half of them for one address; more are closed at once. 0: no limit. */
+  /** Open connections, half of them for one address; more get no answer except to a liveness probe. 0: no limit. */
   maxConnections: 10_000,
+  /** How long a connection without an accepted token may be idle, and its answer may make no progress. */
   strangerIdleMs: 5_000,
   /** Concurrent streams and waiting requests of the changes feed; more: 503. */
   streamsAtMost: 5_000,

@@ -41,18 +41,23 @@ export function clientErrorHandler(recorder: Recorder) {
   };
 }
 
-export function answerUpgradesAndExpects(server: Server, recorder: Recorder, idleTimeoutMs: number): void {
-  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+/** Answers a request before the framework. */
+export type Refuse = (problem: Problem, request: IncomingMessage, response: ServerResponse) => void;
+
+export function refuser(recorder: Recorder, idleTimeoutMs: number): Refuse {
+  return (problem, request, response) => {
     const requestId = requestIdOf(request);
-    const body = EXPECTATION_FAILED.body(requestId);
-    const headers = {
-      ...EXPECTATION_FAILED.headers,
-      'content-length': body.length,
-      'x-request-id': requestId,
-    };
+    const body = problem.body(requestId);
+    const headers = { ...problem.headers, 'content-length': body.length, 'x-request-id': requestId };
     cutWhenIdle(request, idleTimeoutMs);
-    response.writeHead(EXPECTATION_FAILED.status, headers).end(body);
-    recorder.refused(request.method ?? NO_ROUTE, EXPECTATION_FAILED.status, requestId, undefined);
+    response.writeHead(problem.status, headers).end(body);
+    recorder.refused(request.method ?? NO_ROUTE, problem.status, requestId, undefined);
+  };
+}
+
+export function answerUpgradesAndExpects(server: Server, recorder: Recorder, refuseRequest: Refuse): void {
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    refuseRequest(EXPECTATION_FAILED, request, response);
   });
   server.on('connect', (request: IncomingMessage, socket: Duplex) => {
     socket.on('error', () => socket.destroy());
