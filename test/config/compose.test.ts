@@ -35,6 +35,19 @@ it('only the addresses of containers override .env', () => {
   expect(own.map(([, name]) => name)).toEqual(['<<', 'NODE_OPTIONS']);
 });
 
+it('every Redis has a password, which its health check and the containers of Fleetbook use', () => {
+  const commands = [...FILE.matchAll(/- redis-server\n +- (--\w+)\n +- (\S+)\n/g)].map(
+    ([, ...words]) => words,
+  );
+  expect(commands).toEqual(Array(3).fill(['--requirepass', `\${REDIS_PASSWORD:-fleetbook}`]));
+  expect(FILE).not.toContain('["redis-server"');
+  for (const name of ['queue-redis', 'cache-redis', 'cluster'])
+    expect(below(services, name), name).toMatch(/^ {4}environment: \*redis-environment$/m);
+  expect(below(FILE, 'x-cluster-node')).toMatch(/^ {2}environment: \*redis-environment$/m);
+  for (const [, address] of FILE.matchAll(/(redis:\/\/[^\s}]+(?:\}@[^\s}]+)?)/g))
+    expect(address).toMatch(/^redis:\/\/:\$\{REDIS_PASSWORD:-fleetbook\}@/);
+});
+
 describe('a profile', () => {
   const NODES = ['cluster-1', 'cluster-2', 'cluster-3', 'cluster-4', 'cluster-5', 'cluster-6'];
   const all = [...services.matchAll(/^ {2}([\w-]+):$/gm)].map(([, name = '']) => name);
@@ -83,7 +96,9 @@ describe('a profile', () => {
       expect(redisAddress(url ?? '')).toMatchObject({ kind: 'cluster', hosts });
     expect(new URL(settings.READER_DATABASE_URL ?? '').hostname).toBe('replica');
     const environment = below(FILE, 'x-environment');
-    expect(environment).toMatch(/CACHE_REDIS_URL: \$\{CACHE_REDIS_URL:-redis:\/\/cache-redis:6379\}/);
-    expect(environment).toMatch(/QUEUE_REDIS_URL: \$\{QUEUE_REDIS_URL:-redis:\/\/queue-redis:6379\}/);
+    for (const role of ['CACHE', 'QUEUE'])
+      expect(environment).toContain(
+        `  ${role}_REDIS_URL: \${${role}_REDIS_URL:-redis://:\${REDIS_PASSWORD:-fleetbook}@${role.toLowerCase()}-redis:6379}\n`,
+      );
   });
 });

@@ -58,8 +58,8 @@ it('the addresses of containers do not depend on .env', async () => {
     expect(services[service]).toEqual(
       expect.arrayContaining([
         'DATABASE_URL: postgres://fleetbook:fleetbook@postgres:5432/fleetbook',
-        'QUEUE_REDIS_URL: redis://queue-redis:6379',
-        'CACHE_REDIS_URL: redis://cache-redis:6379',
+        'QUEUE_REDIS_URL: redis://:fleetbook@queue-redis:6379',
+        'CACHE_REDIS_URL: redis://:fleetbook@cache-redis:6379',
         'HOST: 0.0.0.0',
         'PORT: 3000',
         'OPS_HOST: 0.0.0.0',
@@ -70,7 +70,7 @@ it('the addresses of containers do not depend on .env', async () => {
 });
 
 it('both Redis come from .env, e.g. the nodes of the profile’s cluster', async () => {
-  const url = 'redis+cluster://cluster-1,cluster-2,cluster-3';
+  const url = 'redis+cluster://:fleetbook@cluster-1,cluster-2,cluster-3';
   const env = {
     CACHE_REDIS_URL: url,
     QUEUE_REDIS_URL: url,

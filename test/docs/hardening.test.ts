@@ -8,6 +8,8 @@ import { openStore } from '../../src/db/connection/connect.ts';
 import { createToken } from '../../src/db/tokens.ts';
 import { startSampleUpstream } from '../../src/dev/sample/upstream.ts';
 import { freePort } from '../../src/processes/port.ts';
+import { CacheKeys, LINEAGE_KEY } from '../../src/snapshot/document/keys.ts';
+import { dropValue, setIfNewer, withFence } from '../../src/snapshot/publish/fence.ts';
 import { addMachines, addSample, type Sample } from '../snapshot/rows.ts';
 import { createDatabase, run, type TestDatabase } from '../support/postgres.ts';
 import { startProgram } from '../support/program.ts';
@@ -47,7 +49,8 @@ beforeAll(async () => {
   admin = new Redis(redis.url);
   opened.defer(() => admin.disconnect());
   for (const line of block('acl').trim().split('\n')) {
-    const [, name = '', ...rules] = line.split(' ');
+    // A selector is one rule.
+    const [, name = '', ...rules] = line.match(/\([^)]*\)|\S+/g) ?? [];
     await admin.call('ACL', 'SETUSER', name, ...rules);
   }
   await admin.call('ACL', 'LOG', 'RESET');
@@ -121,6 +124,32 @@ describe('the users of the hardening guide', () => {
     stack.defer(() => client.disconnect());
     for (const call of [['flushall'], ['config', 'set', 'maxmemory', '1'], ['keys', '*'], ['get', 'other']])
       await expect(client.call(...(call as [string])), call.join(' ')).rejects.toThrow('NOPERM');
+  });
+
+  it('let a reader write what it read from PostgreSQL, and no token, freshness or lineage', async () => {
+    const client = withFence(new Redis(redisAs('fleetbook-reader', 'READER_PASSWORD')));
+    using stack = new DisposableStack();
+    stack.defer(() => client.disconnect());
+    const keys = new CacheKeys('a0000000-0000-4000-8000-000000000000', 1);
+    const [token, clusters] = [
+      { kind: 'token', hash: 'ab'.repeat(32) } as const,
+      { kind: 'clusters', organizationId: 1 } as const,
+    ];
+    const forged = Buffer.from('1 forged');
+    expect(await setIfNewer(client, keys, clusters, 1, forged, 60)).toBe(true);
+    const key = keys.document(token);
+    await expect(setIfNewer(client, keys, token, 1, forged, 60)).rejects.toThrow(/NOPERM|ACL|permission/);
+    await expect(client.set(key, forged)).rejects.toThrow('NOPERM');
+    await expect(client.copy(keys.document(clusters), key)).rejects.toThrow('NOPERM');
+    await expect(client.rename(keys.document(clusters), key)).rejects.toThrow('NOPERM');
+    await expect(client.eval("return redis.call('SET', KEYS[1], 'x')", 1, key)).rejects.toThrow();
+    await expect(client.set(LINEAGE_KEY, 'x')).rejects.toThrow('NOPERM');
+    await expect(client.hset(keys.verified, 'hetzner', 'x')).rejects.toThrow('NOPERM');
+    expect(await admin.exists(key)).toBe(0);
+    // A damaged token leaves the cache.
+    await admin.set(key, 'damaged');
+    await dropValue(client, key, Buffer.from('damaged'));
+    expect(await admin.exists(key)).toBe(0);
   });
 
   it.each([

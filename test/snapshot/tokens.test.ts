@@ -130,6 +130,22 @@ describe('a revocation', () => {
     expect(Math.max(...took)).toBeLessThan(900);
   });
 
+  it('takes effect at once on a reader that has read the token from PostgreSQL, which writes no token to the cache', async () => {
+    const { token, id } = await create();
+    const reader = await scene.linkedReader();
+    expect(await reader.tokens.verify(token)).toBeDefined();
+    const clusters = { kind: 'clusters', organizationId: scene.sample.a } as const;
+    await reader.clusters.clusters(scene.sample.a);
+    await until(() => scene.cache.exists(scene.keys.document(clusters)));
+    expect(await scene.cache.exists(scene.keys.document(nameOf(token)))).toBe(0);
+    expect(reader.tokens.verify(token)).toBeDefined();
+    // A worker publishes the revocation, although the cache never had the token.
+    await revokeToken(scene.store.db, id);
+    await scene.publisher.publishDirty();
+    await until(async () => (await reader.tokens.verify(token)) === undefined, { everyMs: 2 });
+    expect(await (await scene.linkedReader()).tokens.verify(token)).toBeUndefined();
+  });
+
   it('is a tombstone that no write-back replaces, in any order', async () => {
     const { token, id } = await create();
     const name = nameOf(token);

@@ -127,6 +127,8 @@ it.each(Object.entries(NAMES))(
           if ((await inCache(name))?.version === content?.version) return true;
           await using cold = await scene.linkedReader();
           await readers[rowName(name).kind](cold);
+          // Only workers write tokens.
+          if (name.kind === 'token') await scene.publisher.compare();
           return false;
         },
         { what, everyMs: 100 },

@@ -65,8 +65,12 @@ export class CacheCommands {
     }
   }
 
-  /** Writes a document of Postgres to the cache, fenced and with an expiry. Failures are ignored. */
+  /**
+   * Writes a document of Postgres to the cache, fenced and with an expiry. Failures are ignored. Only workers write tokens,
+   * because a reader's user of Redis could otherwise create one. Memory has a token that the cache lacks.
+   */
   writeBack(keys: CacheKeys, name: DocumentName, version: number, value: () => Promise<Buffer>): void {
+    if (name.kind === 'token') return;
     if (this.#writingBack >= WRITE_BACKS_AT_MOST) return;
     this.#writingBack += 1;
     void this.run(async (redis) =>

@@ -3,7 +3,7 @@ import type { Column, Row, TableWriter } from '../tables.ts';
 
 /**
  * CSV by RFC 4180: a header, lines that end in CRLF, UTF-8 without a byte order mark. A null is an empty field, an empty
- * text is `""`. What a spreadsheet would read as a formula gets an apostrophe in front. Numbers do not change.
+ * text is `""`. An apostrophe precedes each formula of a spreadsheet. Numbers do not change.
  */
 export function csvWriter(path: string, columns: readonly Column[]): TableWriter {
   return lineWriter(path, csvLine(columns.map(({ name }) => name)), csvLine);
