@@ -155,7 +155,13 @@ async function addConsumers(
   });
   const { store } = worker;
   for (const { name, queue, concurrency, open } of queues.ofFeatures) {
-    const context = { config, store, logger, queue, findConditions: () => findConditions(store.sql, config) };
+    const context = {
+      config,
+      store,
+      logger,
+      queue,
+      findConditions: (sql: Sql) => findConditions(sql, config),
+    };
     consumers.add(name, await open(context), { concurrency: concurrency?.(config) ?? 1 });
   }
 }

@@ -199,5 +199,5 @@ export interface FeatureQueue {
 
 export interface QueueContext extends Pick<WorkerContext, 'config' | 'logger' | 'store'> {
   readonly queue: Queue;
-  readonly findConditions: () => Promise<readonly Condition[]>;
+  readonly findConditions: (sql: Sql) => Promise<readonly Condition[]>;
 }

@@ -53,7 +53,8 @@ export async function deliver<Body>(options: DeliverOptions<Body>): Promise<numb
     if (claimed === undefined) return undefined;
     const message = { messageId: claimed.messageId, body: options.bodyText(claimed.body as Body) };
     const result = await attempt(options, claimed, message);
-    if (result === undefined) continue;
+    if (result === 'stopped') return undefined;
+    if (result === 'delivered') continue;
     if (!result.isLast) return result.pauseMs;
     options.onGivenUp(result.error);
   }
@@ -79,18 +80,24 @@ async function claimNext({
   return row;
 }
 
-/** @returns undefined for a delivered message */
 async function attempt<Body>(
   { db, table, receiver, now = Date.now, signal }: DeliverOptions<Body>,
   { id, attempts, createdAt }: ClaimedMessage,
   message: OutgoingMessage,
-): Promise<FailedAttempt | undefined> {
+): Promise<FailedAttempt | 'delivered' | 'stopped'> {
   const error = await send(receiver, message, now(), signal);
   if (error === undefined) {
     await db.execute(sql`
       update ${table} set ${nameOf(table.deliveredAt)} = now(), ${nameOf(table.lastError)} = null
       where ${table.id} = ${id}`);
-    return undefined;
+    return 'delivered';
+  }
+  // The worker stops: its own end is no failure of the receiver.
+  if (signal?.aborted) {
+    await db.execute(sql`
+      update ${table} set ${nameOf(table.attempts)} = ${table.attempts} - 1, ${nameOf(table.nextAttemptAt)} = now()
+      where ${table.id} = ${id}`);
+    return 'stopped';
   }
   const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attempts - 1, 20));
   const isLast = now() - Date.parse(createdAt) > GIVE_UP_AFTER_MS;

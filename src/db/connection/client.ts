@@ -209,22 +209,27 @@ function sendWhole(query: Query): void {
   Object.defineProperty(query, 'describeFirst', { get: () => false, set: () => {} });
 }
 
-/**
- * Runs reads on one server in one snapshot, also if the address leads to several servers. Transactions inside it are parts of it.
- */
-export function inOneSnapshot<T>(sql: Sql, read: (sql: Sql) => Promise<T>): Promise<T> {
-  return sql
-    .begin('isolation level repeatable read read only', async (transaction) => {
-      const begin = async (...given: unknown[]) => {
-        const results = (given.at(-1) as Steps)(inside);
-        return Array.isArray(results) ? Promise.all(results) : results;
-      };
-      const inside: Sql & TransactionSql = new Proxy(transaction as Sql & TransactionSql, {
-        get: (target, name) => (name === 'begin' ? begin : Reflect.get(target, name)),
-      });
-      return { result: await read(inside) };
-    })
-    .then(({ result }) => result);
+/** Runs reads on one server in one snapshot, also if the address leads to several servers. */
+export const inOneSnapshot = <T>(sql: Sql, read: (sql: Sql) => Promise<T>): Promise<T> =>
+  inOneTransaction(sql, 'isolation level repeatable read read only', read);
+
+/** Runs steps in a transaction, on one connection. Transactions inside it are parts of it. @param options of `begin` */
+export async function inOneTransaction<T>(
+  sql: Sql,
+  options: string,
+  steps: (sql: Sql) => Promise<T>,
+): Promise<T> {
+  const { result } = await sql.begin(options, async (transaction) => {
+    const begin = async (...given: unknown[]) => {
+      const results = (given.at(-1) as Steps)(inside);
+      return Array.isArray(results) ? Promise.all(results) : results;
+    };
+    const inside: Sql & TransactionSql = new Proxy(transaction as Sql & TransactionSql, {
+      get: (target, name) => (name === 'begin' ? begin : Reflect.get(target, name)),
+    });
+    return { result: await steps(inside) };
+  });
+  return result;
 }
 
 /** Parameters that every pooler preserves for each client. */

@@ -1,4 +1,5 @@
-import type { ClientDatabase, Database } from '../../db/connection/database.ts';
+import type { Sql } from '../../db/connection/client.ts';
+import { type ClientDatabase, type Database, transactionOn } from '../../db/connection/database.ts';
 import { and, inArray, isNull, lt, lte, notInArray, or, sql } from '../../db/connection/drizzle.ts';
 import { nameOf } from '../../db/connection/statements.ts';
 import { alertDeliveries, alerts } from '../../db/schema.ts';
@@ -19,10 +20,10 @@ export async function evaluateAlerts(
   sources: readonly WatchedSource[],
   rules: AlertRules,
   now: Date,
-  findMore: () => Promise<readonly Condition[]> = async () => [],
+  findMore: (sql: Sql) => Promise<readonly Condition[]> = async () => [],
 ): Promise<AlertChanges | undefined> {
-  const { $client } = db;
-  return db.transaction(async (tx) => {
+  return transactionOn(db, async (tx) => {
+    const { $client } = tx;
     const [lock] = await tx.execute<{ got: boolean }>(
       sql`select pg_try_advisory_xact_lock(${EVALUATION_LOCK}) as got`,
     );
@@ -30,7 +31,7 @@ export async function evaluateAlerts(
     // Only with the lock: a worker that reads earlier may report what another worker has just reported.
     const [lasting, more, events] = await Promise.all([
       findConditions($client, sources, rules, now),
-      findMore(),
+      findMore($client),
       findPriceMoves($client, rules),
     ]);
     const changes = await reconcile(tx, [...lasting, ...more], events, rules.repeatHours);

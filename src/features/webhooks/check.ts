@@ -1,5 +1,5 @@
 /** Finds the events of a webhook, and stores their messages in the same transaction as what it has seen. */
-import type { ClientDatabase, Database } from '../../db/connection/connect.ts';
+import { type ClientDatabase, type Database, transactionOn } from '../../db/connection/database.ts';
 import { and, eq, isNull, sql } from '../../db/connection/drizzle.ts';
 import { storedCurrency } from '../../db/prices/currency.ts';
 import { organizations, organizationWebhooks, type SeenState, webhookMessages } from '../../db/schema.ts';
@@ -20,7 +20,7 @@ type Content = Pick<WebhookMessage, 'type' | 'data'>;
 
 /** @returns the number of new messages */
 export async function checkWebhook(db: ClientDatabase, id: number, now: Date): Promise<number> {
-  return db.transaction(async (tx) => {
+  return transactionOn(db, async (tx) => {
     const [found] = await tx
       .select({ webhook: organizationWebhooks, slug: organizations.slug })
       .from(organizationWebhooks)
@@ -43,9 +43,9 @@ export async function checkWebhook(db: ClientDatabase, id: number, now: Date): P
     const savings =
       threshold === null
         ? undefined
-        : await possibleSavings(db.$client, webhook.organizationId, threshold, webhook.seen?.savings, now);
+        : await possibleSavings(tx.$client, webhook.organizationId, threshold, webhook.seen?.savings, now);
     for (const clusters of chunks(savings?.clusters ?? [])) {
-      const terms = { threshold: threshold ?? '', currency: (await storedCurrency(db.$client)) ?? null };
+      const terms = { threshold: threshold ?? '', currency: (await storedCurrency(tx.$client)) ?? null };
       contents.push({ type: 'savings.possible', data: { organization: slug, ...terms, clusters } });
     }
     const seen: SeenState = {

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openStore, type Sql } from '../../../src/db/connection/connect.ts';
 import { pruneDifferences, recordDifference } from '../../../src/db/differences.ts';
 import { decide, pendingBatches } from '../../../src/db/held-batches.ts';
 import { disableSource } from '../../../src/db/sync/disabled.ts';
@@ -60,6 +61,20 @@ const kinds = (message: AlertMessage | undefined) =>
 const items = (count: number, amount = '0.06') => [region('fsn1'), ...offers('fsn1', count, { amount })];
 
 describe('an alert', () => {
+  it('is found on the connection of its transaction: other transactions may have all others', async () => {
+    await scene.catalogue(items(3));
+    await using store = openStore({ url: scene.db.url, role: 'worker', connections: 1 });
+    const found = async (sql: Sql) => {
+      const [row] = await sql`select count(*)::int as count from sources`;
+      return [
+        { kind: 'source_failing', subject: 'x', summary: `${row?.count} sources`, details: {} },
+      ] as const;
+    };
+    expect(await evaluateAlerts(store.db, SOURCES, rules(), later(4), found)).toMatchObject({
+      opened: [{ kind: 'source_failing', summary: '1 sources' }, { kind: 'source_stale' }],
+    });
+  });
+
   it('opens once, and resolves when its condition ends', async () => {
     await scene.catalogue(items(3));
     expect(await evaluate(later(2))).toEqual({ opened: [], repeated: [], resolved: [] });
@@ -364,6 +379,22 @@ describe('a webhook', () => {
     expect(records).toContain('it could not be reached (ECONNREFUSED)');
     expect(records).not.toContain('secret-path');
     expect(await dueWebhooks(scene.store.db)).toEqual([]);
+  });
+
+  it('loses no message of an old backlog if the worker stops while it sends', async () => {
+    await open(4);
+    await open(5);
+    await scene.sql`update alert_deliveries set created_at = now() - interval '73 hours'`;
+    const stopped = AbortSignal.abort();
+    const logger = pino({ level: 'silent' });
+    expect(
+      await deliver({ db: scene.store.db, webhook: webhook(), logger, signal: stopped }),
+    ).toBeUndefined();
+    const waiting = await deliveryRecords();
+    expect(waiting.length).toBeGreaterThan(0);
+    for (const record of waiting) expect(record).toMatchObject({ state: 'waiting', attempts: 0 });
+    await send();
+    expect(hook.taken).toHaveLength(waiting.length);
   });
 
   it('loses a message after three days, and gets those after it', async () => {

@@ -270,6 +270,16 @@ describe('a webhook', () => {
     ]);
   });
 
+  it('is checked on the connection of its transaction: other transactions may have all others', async () => {
+    await openOrganizations();
+    await scene.sql`update lineage set currency = 'USD'`;
+    await catalogue({ m3: '0.05' });
+    const { id } = await add('one', ['clusters', 'prices', 'savings'], hook.url, '1.5');
+    await publish();
+    await using store = openStore({ url: scene.db.url, role: 'worker', connections: 1 });
+    expect(await checkWebhook(store.db, id, scene.now())).toBe(1);
+  });
+
   it('learns that changes are lost if the feed no longer has them', async () => {
     await openOrganizations();
     const { id } = await add('one', ['clusters']);
