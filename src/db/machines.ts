@@ -27,6 +27,8 @@ export interface MachineSearch extends PageSearch<MachineSort> {
   readonly text?: string | undefined;
   readonly providerId?: number | undefined;
   readonly region?: string | undefined;
+  /** ISO 3166-1 alpha-2, upper case. */
+  readonly countries?: readonly string[] | undefined;
   readonly minCpu?: number | undefined;
   readonly maxCpu?: number | undefined;
   readonly minRam?: number | undefined;
@@ -88,15 +90,16 @@ const shown = (total: number) => ({
 });
 
 function fits(sql: Sql, search: MachineSearch): Part {
-  const { text, providerId, region, minCpu, maxCpu, minRam, maxRam, published } = search;
+  const { text, providerId, region, countries, minCpu, maxCpu, minRam, maxRam, published } = search;
   const place = sql`select r.id from regions r where true
     ${providerId === undefined ? sql`` : sql`and r.provider_id = ${providerId}`}
-    ${region === undefined ? sql`` : sql`and r.code = ${region}`}`;
+    ${region === undefined ? sql`` : sql`and r.code = ${region}`}
+    ${countries === undefined ? sql`` : sql`and r.country = any(${countries})`}`;
   return sql`
     m.retired_at is null
     ${published === 'yes' ? sql`and m.excluded_reason is null` : sql``}
     ${published === 'no' ? sql`and m.excluded_reason is not null` : sql``}
-    ${providerId === undefined && region === undefined ? sql`` : sql`and m.region_id in (${place})`}
+    ${(providerId ?? region ?? countries) === undefined ? sql`` : sql`and m.region_id in (${place})`}
     ${minCpu === undefined ? sql`` : sql`and m.cpu >= ${minCpu}`}
     ${maxCpu === undefined ? sql`` : sql`and m.cpu <= ${maxCpu}`}
     ${minRam === undefined ? sql`` : sql`and m.ram >= ${minRam}`}
@@ -121,6 +124,12 @@ export async function cataloguePlaces(sql: Sql): Promise<CataloguePlace[]> {
     select p.id, p.name, array_agg(r.code order by r.code collate "C") as regions
     from providers p join regions r on r.provider_id = p.id and r.organization_id is null
     group by p.id order by p.name collate "C"`;
+}
+
+export async function catalogueCountries(sql: Sql): Promise<string[]> {
+  const rows = await sql<{ country: string }[]>`
+    select distinct country from regions where country is not null and organization_id is null order by country`;
+  return rows.map(({ country }) => country);
 }
 
 const CHANGES_SHOWN = 100;

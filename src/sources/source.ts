@@ -108,7 +108,8 @@ export type UnreadItem = RegionItem | 'database_plan';
 
 export type CatalogueItem =
   | ValidatorItem
-  | { readonly kind: 'region'; readonly code: string; readonly name: string }
+  /** `country`: ISO 3166-1 alpha-2, in any case. */
+  | { readonly kind: 'region'; readonly code: string; readonly name: string; readonly country?: string }
   | { readonly kind: 'offer'; readonly offer: Offer }
   | { readonly kind: 'region-price'; readonly regionCode: string; readonly price: OfferedRegionPrice }
   | { readonly kind: 'database-plan'; readonly regionCode: string; readonly plan: OfferedPlan }

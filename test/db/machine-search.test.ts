@@ -11,6 +11,9 @@ import {
 } from '../../src/db/machines.ts';
 import { createDatabase } from '../support/postgres.ts';
 
+/** Region → country. The other regions have none. */
+const COUNTRIES: Readonly<Record<string, string>> = { north: 'DE', south: 'FR' };
+
 const opened = new AsyncDisposableStack();
 let store: Store;
 let providers: readonly number[];
@@ -28,6 +31,8 @@ beforeAll(async () => {
     select id, code, code, null::int from providers, unnest(array['north', 'south', 'west']) code
     where name in ('One', 'Two')
     union all select ${providers[0] ?? 0}, 'private', 'private', own.id from own`;
+  for (const [code, country] of Object.entries(COUNTRIES))
+    await store.sql`update regions set country = ${country} where code = ${code}`;
   await store.sql`
     insert into machines (region_id, name, cpu, ram, ram_unit, price, excluded_reason, retired_at)
     select r.id, (array['General', 'compute', 'ÜBER'])[1 + n % 3] || '-' || n, (array[1, 2, 4])[1 + n % 3],
@@ -49,6 +54,7 @@ const searches = (): [what: string, search: Partial<MachineSearch>][] => {
     ['a provider', { providerId }],
     ['a region', { region: 'south' }],
     ['the region of one organization', { region: 'private' }],
+    ['countries', { countries: ['FR', 'US'] }],
     ['a part of a name', { text: 'GENERAL-1' }],
     ['a part of a name, in a place', { text: 'compute', providerId, region: 'north', published: 'yes' }],
     ['a part of a name that is not of English letters', { text: 'über' }],
@@ -72,6 +78,7 @@ async function expected(search: MachineSearch): Promise<Stored[]> {
       row_number() over (order by p.name, r.code, m.name, m.id)::int as place
     from machines m join regions r on r.id = m.region_id join providers p on p.id = r.provider_id
     where m.retired_at is null`;
+  const countries = new Set(search.countries);
   const { text, providerId, region, published, minCpu = 0, maxCpu = 99, minRam = 0, maxRam = 99 } = search;
   const keys = (machine: Stored) => keysOf(machine, search.sort);
   return stored
@@ -80,6 +87,7 @@ async function expected(search: MachineSearch): Promise<Stored[]> {
         (text === undefined || name.toLowerCase().includes(text.toLowerCase())) &&
         (providerId === undefined || rest.providerId === providerId) &&
         (region === undefined || rest.region === region) &&
+        (search.countries === undefined || countries.has(COUNTRIES[rest.region] ?? '')) &&
         (published === 'all' || (published === 'yes') === (excludedReason === null)) &&
         cpu >= minCpu &&
         cpu <= maxCpu &&

@@ -51,6 +51,7 @@ async function addSponsored({ databaseUrl, redisUrl, sample }: Published): Promi
   await using store = openStore({ url: databaseUrl, role: 'worker', connections: 1 });
   const { sql } = store;
   const berlin = await addRegion(sql, sample.provider, 'ber1', 'Berlin, DE');
+  await sql`update regions set country = 'DE' where id = ${berlin}`;
   await addMachine(sql, berlin, { name: 'b1', price: '0.002', source: 'cloud' });
   const organizationId = await addOrganization(sql, 'sponsored');
   for (let i = 0; i < CLUSTERS; i++) {
@@ -300,11 +301,19 @@ describe('an organization with own prices and many clusters', () => {
     expect(spot).toMatchObject({ data: { recommendations: [] }, error: undefined });
   });
 
-  it('finds a region by words of its name', async () => {
+  it('finds regions by words of their names, and by where they are', async () => {
     for (const region of ['Berlin', 'berlin, de', 'BER1', 'Berlin DE']) {
       const { data, error } = await owner.call('search_machines', { regions: [region] });
       expect([region, error]).toEqual([region, undefined]);
       expect(data).toMatchObject({ machines: [{ name: 'b1' }] });
+    }
+    for (const place of [{ countries: ['de'] }, { continents: ['europe'] }]) {
+      const { data } = await owner.call('search_machines', place);
+      expect(data).toMatchObject({ machines: [{ name: 'b1' }] });
+      const best = await owner.call('recommend_machine', { cpu: 1, ram: 1, ...place });
+      expect(best.data).toMatchObject({ recommendations: [{ machine: { name: 'b1' } }] });
+      const compared = await owner.call('compare_prices', { cpu: 1, ram: 1, ...place });
+      expect(compared.data).toMatchObject({ offers: [{ machine: { name: 'b1' } }] });
     }
     for (const region of ['Ber', 'Erlin', ', ']) {
       const { error } = await owner.call('search_machines', { regions: [region] });

@@ -140,6 +140,34 @@ describe('a catalogue', () => {
     });
   });
 
+  it('stores the country that a source states, or that the table knows, and keeps it', async () => {
+    const countries = async () =>
+      Object.fromEntries(
+        (await scene.sql<{ code: string; country: string | null }[]>`select code, country from regions`).map(
+          ({ code, country }) => [code, country],
+        ),
+      );
+    const hetzner = { provider: { id: 5, name: 'Hetzner' } };
+    const [fsn1, other, none] = [region('fsn1'), region('new1'), region('none')];
+    const items = [
+      fsn1,
+      { ...other, country: 'at' },
+      none,
+      ...['fsn1', 'new1', 'none'].map((at) => offer(at, 'x')),
+    ];
+    await scene.catalogue(items, hetzner);
+    expect(await countries()).toEqual({ fsn1: 'DE', new1: 'AT', none: null });
+    const before = await versions(scene);
+    await scene.catalogue([fsn1, other, none, ...items.slice(3)], hetzner);
+    expect([await countries(), await versions(scene)]).toEqual([
+      { fsn1: 'DE', new1: 'AT', none: null },
+      before,
+    ]);
+    await scene.catalogue([fsn1, { ...other, country: 'CH' }, none, ...items.slice(3)], hetzner);
+    expect(await countries()).toMatchObject({ new1: 'CH' });
+    expect(await versions(scene)).toMatchObject({ fsn1: before.fsn1, new1: (before.new1 ?? 0) + 1 });
+  });
+
   it('bumps all regions of a renamed provider and the list of providers, but no other provider’s regions', async () => {
     await scene.catalogue(two);
     await scene.catalogue([region('z'), offer('z', 'x')], {

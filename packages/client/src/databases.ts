@@ -1,5 +1,5 @@
 /** Plans of managed databases, as the API answers them. */
-import type { Machine } from './documents.ts';
+import type { Continent, Machine } from './documents.ts';
 
 /** A null field is unknown. */
 export interface DatabasePlan extends Pick<Machine, 'id' | 'provider' | 'region'> {
@@ -40,6 +40,9 @@ export interface DatabasePage {
 export interface DatabasesQuestion {
   readonly provider?: readonly number[] | undefined;
   readonly region?: readonly number[] | undefined;
+  /** Countries of regions, ISO 3166-1 alpha-2, e.g. `DE`. */
+  readonly country?: readonly string[] | undefined;
+  readonly continent?: readonly Continent[] | undefined;
   readonly engine?: readonly string[] | undefined;
   readonly min_cpu?: number | undefined;
   /** As sold: 8 GB and 8 GiB are both 8. */

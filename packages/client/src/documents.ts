@@ -85,6 +85,8 @@ export interface Price {
 }
 
 /** Conditions that a machine must meet. */
+export type Continent = 'africa' | 'asia' | 'europe' | 'north_america' | 'oceania' | 'south_america';
+
 export interface MachineFilter {
   /**
    * The unit of memory in the request. `AsSold` (default): each machine in its own unit, so 8 GB and 8 GiB both match 8.
@@ -96,6 +98,9 @@ export interface MachineFilter {
   /** Ids, up to 100. */
   readonly provider?: number | readonly number[] | undefined;
   readonly region?: number | readonly number[] | undefined;
+  /** Countries of regions, ISO 3166-1 alpha-2, e.g. `DE`. */
+  readonly country?: string | readonly string[] | undefined;
+  readonly continent?: Continent | readonly Continent[] | undefined;
   readonly architecture?: string | undefined;
   readonly cpu_kind?: 'dedicated' | 'shared' | undefined;
   /** The term whose prices count; `on_demand` by default. Machines without it are not in the answer. */

@@ -27,6 +27,18 @@ const named = (what: string, example: string) =>
 const where = {
   providers: named('providers', '["Hetzner", 2]'),
   regions: named('regions', '["fsn1", "eu-central-1"]. A name may be the region’s code'),
+  countries: z
+    .array(z.string().regex(/^[A-Za-z]{2}$/))
+    .min(1)
+    .max(100)
+    .optional()
+    .describe('Only regions in these countries, two letters of ISO 3166-1, e.g. ["DE"]'),
+  continents: z
+    .array(z.enum(['africa', 'asia', 'europe', 'north_america', 'oceania', 'south_america']))
+    .min(1)
+    .max(6)
+    .optional()
+    .describe('Only regions on these continents'),
   architecture: z.string().min(1).max(40).optional().describe('e.g. x86_64 or arm64'),
   cpu_kind: z.enum(['dedicated', 'shared']).optional(),
   available: z
@@ -93,6 +105,8 @@ export const compareInput = z.strictObject({
   ram: decimal.optional().describe('Memory of the size to compare, in ram_unit'),
   ram_unit: ramUnit,
   providers: where.providers,
+  countries: where.countries,
+  continents: where.continents,
   history: z.boolean().optional().describe('Include past prices; default: true'),
 });
 

@@ -99,7 +99,7 @@ function addMachineTools(server: McpServer, client: FleetbookClient, call: Call)
     {
       title: 'Search machines',
       description:
-        'Finds cloud machines of all providers by CPUs, memory, price, region and kind, cheapest first by default. For the next page, pass `next` of an answer as `cursor`.',
+        'Finds cloud machines of all providers by CPUs, memory, price, region, country, continent and kind, cheapest first by default. For the next page, pass `next` of an answer as `cursor`.',
       inputSchema: searchInput,
       outputSchema: searchOutput,
       annotations: READ_ONLY,

@@ -30,7 +30,10 @@ const withHourlyPrice = <M extends Machine>(machine: M) => ({
 
 const metaOf = ({ currency, asOf }: Answer<unknown>) => ({ currency: currency ?? null, as_of: asOf ?? null });
 
-type Filters = Pick<SearchInput, 'providers' | 'regions' | 'architecture' | 'cpu_kind' | 'ram_unit'>;
+type Filters = Pick<
+  SearchInput,
+  'providers' | 'regions' | 'countries' | 'continents' | 'architecture' | 'cpu_kind' | 'ram_unit'
+>;
 
 /** Returns the filters of searches and recommendations, with ids instead of names. */
 async function filterOf(
@@ -38,10 +41,11 @@ async function filterOf(
   filters: Filters,
   signal: AbortSignal,
 ): Promise<MachineFilter> {
-  const { providers, regions, architecture, cpu_kind, ram_unit } = filters;
+  const { providers, regions, countries: country, continents: continent, ...rest } = filters;
+  const { architecture, cpu_kind, ram_unit } = rest;
   const needsIds = providers !== undefined || regions !== undefined;
   const known = needsIds ? (await client.providers({ signal })).data : [];
-  return { ...idsOf(known, providers, regions), architecture, cpu_kind, ram_unit };
+  return { ...idsOf(known, providers, regions), country, continent, architecture, cpu_kind, ram_unit };
 }
 
 export async function searchMachines(client: FleetbookClient, input: SearchInput, signal: AbortSignal) {
@@ -50,6 +54,8 @@ export async function searchMachines(client: FleetbookClient, input: SearchInput
     limit = DEFAULT_LIMIT,
     providers: _,
     regions: __,
+    countries: ___,
+    continents: ____,
     ...question
   } = input;
   const filter = await filterOf(client, input, signal);
@@ -60,7 +66,7 @@ export async function searchMachines(client: FleetbookClient, input: SearchInput
 }
 
 export async function recommendMachine(client: FleetbookClient, input: RecommendInput, signal: AbortSignal) {
-  const { providers: _, regions: __, ...question } = input;
+  const { providers: _, regions: __, countries: ___, continents: ____, ...question } = input;
   const answer = await client.recommend(
     { ...question, ...(await filterOf(client, input, signal)) },
     { signal },
@@ -129,9 +135,12 @@ function sizeOf({ machine_id, cpu, ram }: CompareInput, named: Machine | undefin
 }
 
 /** Returns the filters. An exact comparison with a machine must use the machine's unit, which its size is in. */
-function compareFilters({ providers, ram_unit }: CompareInput, named: Machine | undefined): Filters {
+function compareFilters(
+  { providers, countries, continents, ram_unit }: CompareInput,
+  named: Machine | undefined,
+): Filters {
   const isExact = ram_unit === 'Binary' || ram_unit === 'Decimal';
-  return { providers, ram_unit: isExact ? (named?.ram_unit ?? ram_unit) : ram_unit };
+  return { providers, countries, continents, ram_unit: isExact ? (named?.ram_unit ?? ram_unit) : ram_unit };
 }
 
 export async function listProviders(client: FleetbookClient, signal: AbortSignal) {

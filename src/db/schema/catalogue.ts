@@ -20,6 +20,8 @@ export const regions = pgTable(
     providerId: reference('provider_id', () => providers.id),
     code: c.text('code').notNull(),
     name: c.text('name').notNull(),
+    /** ISO 3166-1 alpha-2, as the source or the table of known regions states it. */
+    country: c.text('country'),
     /** Null for a region of a catalogue; otherwise the organization whose clusters are the only ones to name it. */
     organizationId: c.integer('organization_id').references(() => organizations.id),
     version: c.bigint('version', { mode: 'number' }).notNull().default(1),

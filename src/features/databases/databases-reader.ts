@@ -5,6 +5,7 @@ import { MINUTES_PER_MONTH, product } from '../../domain/prices/price.ts';
 import { readCursor, writeCursor } from '../../http/protocol/page-cursor.ts';
 import type { CatalogueIndex, IndexedRegion } from '../../snapshot/catalogue/catalogue-index.ts';
 import type { SearchState } from '../../snapshot/catalogue/searchable.ts';
+import { regionsIn } from '../../snapshot/catalogue/select.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
 import { jsonBody } from '../../snapshot/document/body.ts';
 import type { Documents } from '../../snapshot/read/documents.ts';
@@ -123,10 +124,10 @@ function isBehind(
 }
 
 /** Returns the regions that an answer is about, also those without a plan. */
-function placesOf({ regions }: CatalogueIndex, question: PlanFilters): number[] {
-  const isAsked = ({ region, provider }: IndexedRegion) =>
-    (question.region?.includes(region.id) ?? true) && (question.provider?.includes(provider.id) ?? true);
-  return regions.flatMap((region, place) => (isAsked(region) ? [place] : []));
+function placesOf(index: CatalogueIndex, { region, provider, country, continent }: PlanFilters): number[] {
+  const places = regionsIn(index, { regions: region, countries: country, continents: continent });
+  const isOf = (place: number) => provider?.includes(index.regions[place]?.provider.id ?? 0) ?? true;
+  return places.filter(isOf);
 }
 
 function shown({ regions }: CatalogueIndex, { plan, place, price }: Row): DatabaseDocument {

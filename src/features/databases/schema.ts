@@ -6,6 +6,7 @@ import {
   idParameter,
   listParameter,
   parameter,
+  placeParameters,
   type Values,
   wordParameter,
 } from '../../http/protocol/parameters.ts';
@@ -22,6 +23,7 @@ const engine = parameter(z.string().regex(/^[a-z0-9_-]{1,40}$/), {
 export const plansParameters = {
   provider: ids('Providers; `/v1/providers` lists them', 6),
   region: ids('Regions; `/v1/providers` lists them', 31),
+  ...placeParameters,
   engine: listParameter(engine, 20).optional(),
   min_cpu: countParameter('Least number of virtual CPUs of a node', [1, 100_000], 2).optional(),
   min_ram: decimalParameter('Least memory of a node, as sold: 8 GB and 8 GiB are both 8', 3, '4').optional(),

@@ -5,6 +5,7 @@
 import { instantText } from '../../db/connection/instant-text.ts';
 import { IS_PUBLISHED_OR_SOLD_OUT } from '../../db/shown-rows.ts';
 import { PRICE_TERMS } from '../../domain/prices/term.ts';
+import { CONTINENTS, COUNTRIES_OF } from '../../domain/region-country.ts';
 import type { ExportScope, ExportTable } from './files.ts';
 
 /**
@@ -47,6 +48,11 @@ const MACHINES_WITH_PLACES = `machines m
       join providers p on p.id = r.provider_id`;
 
 const CURRENCY = '(select currency from lineage)';
+
+const CONTINENT = `case ${CONTINENTS.map(
+  (continent) =>
+    `when r.country in (${COUNTRIES_OF[continent].map((country) => `'${country}'`).join(', ')}) then '${continent}'`,
+).join(' ')} end`;
 
 /** One row for each machine and term, with the columns of a FOCUS 1.2 dataset and own ones (`x_`), see docs/exports.md. */
 const FOCUS: Table = {
@@ -122,6 +128,8 @@ const TABLES: Readonly<Record<ExportTable, Table>> = {
       column('region_id', 'int32', 'r.id'),
       column('region_code', 'text', 'r.code'),
       column('region', 'text', 'r.name'),
+      nullable('country', 'text', 'r.country'),
+      nullable('continent', 'text', CONTINENT),
       nullable('architecture', 'text', 'm.architecture'),
       nullable('generation', 'text', 'm.generation'),
       nullable('cpu_kind', 'text', 'm.cpu_kind'),

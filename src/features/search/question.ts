@@ -13,8 +13,16 @@ export type RamUnit = (typeof RAM_UNITS)[number];
 /** Returns the identity of a question for its cursors. Equal filters have equal identities in any order. */
 export function questionOf(filters: Filters, sort: Sort, term: PriceTerm) {
   const set = (ids: readonly number[] | undefined) => ids && [...new Set(ids)].sort((a, b) => a - b);
-  const { providers, regions, name } = filters;
-  const plain = { ...filters, providers: set(providers), regions: set(regions), name: name?.toLowerCase() };
+  const words = (given: readonly string[] | undefined) => given && [...new Set(given)].sort();
+  const { providers, regions, countries, continents, name } = filters;
+  const plain = {
+    ...filters,
+    providers: set(providers),
+    regions: set(regions),
+    countries: words(countries),
+    continents: words(continents),
+    name: name?.toLowerCase(),
+  };
   const entries = Object.entries(plain).filter(([, value]) => value !== undefined);
   return [entries.sort(([a], [b]) => (a < b ? -1 : 1)), sort.by, sort.descending, term];
 }

@@ -1,5 +1,6 @@
 /** The filters and the order of a search of the catalogue in memory. */
 import type { MachineFacts } from '../../domain/machine-facts.ts';
+import type { Continent } from '../../domain/region-country.ts';
 
 export const SORT_FIELDS = ['price', 'price_per_cpu', 'price_per_ram', 'cpu', 'ram'] as const;
 
@@ -26,6 +27,9 @@ export interface Filters {
   readonly minDisk?: number | undefined;
   readonly providers?: readonly number[] | undefined;
   readonly regions?: readonly number[] | undefined;
+  /** ISO 3166-1 alpha-2, upper case. A region whose country is unknown does not match. */
+  readonly countries?: readonly string[] | undefined;
+  readonly continents?: readonly Continent[] | undefined;
   /** Part of the name, case-insensitive. Not empty, without line feeds. */
   readonly name?: string | undefined;
   readonly architecture?: string | undefined;

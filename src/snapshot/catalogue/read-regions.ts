@@ -84,8 +84,8 @@ export async function mergeRegions(
       const columns = document && readColumns(document.body.identity);
       if (!columns || document.version <= versionOf(columns.region.id)) continue;
       const { version, body, sources, currency } = document;
-      const { region, provider } = columns;
-      updates.push({ region, provider, version, hash: body.hash, sources, currency, columns });
+      const { region, provider, country } = columns;
+      updates.push({ region, provider, country, version, hash: body.hash, sources, currency, columns });
       rows += columns.ids.length;
     }
     if (rows >= ROWS_AT_ONCE) await merge();

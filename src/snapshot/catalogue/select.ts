@@ -1,4 +1,5 @@
 /** The rows that filters select, as a range and marks that a scan tests quickly. */
+import { continentOf } from '../../domain/region-country.ts';
 import type { CatalogueIndex } from './catalogue-index.ts';
 import type { ProviderKind } from './dictionary.ts';
 import type { Filters } from './filters.ts';
@@ -24,7 +25,7 @@ export interface KindRows {
 export function select(index: CatalogueIndex, filters: Filters): Selection {
   const { rows, dictionary, kindOf, regions } = index;
   const { maxPrice, name } = filters;
-  const chosen = filters.regions?.flatMap((id) => index.regionOf.get(id) ?? []) ?? [...regions.keys()];
+  const chosen = regionsIn(index, filters);
   const isRegion = new Uint8Array(regions.length);
   for (const place of chosen) isRegion[place] = 1;
   const { ofRegion } = rows;
@@ -64,13 +65,28 @@ export function select(index: CatalogueIndex, filters: Filters): Selection {
   };
 }
 
+/** Returns the regions that the filters of places select, whatever their provider. */
+export function regionsIn({ regions, regionOf }: CatalogueIndex, filters: Filters): number[] {
+  const { countries, continents } = filters;
+  const chosen = filters.regions?.flatMap((id) => regionOf.get(id) ?? []) ?? [...regions.keys()];
+  if (!countries && !continents) return chosen;
+  return chosen.filter((place) => {
+    const country = regions[place]?.country;
+    return (
+      country !== undefined &&
+      (countries?.includes(country) ?? true) &&
+      (continents?.some((continent) => continent === continentOf(country)) ?? true)
+    );
+  });
+}
+
 function providersOf(
   { regions }: CatalogueIndex,
   filters: Filters,
   chosen: readonly number[],
 ): ReadonlySet<number> | undefined {
   const providers = filters.providers && new Set(filters.providers);
-  if (!filters.regions) return providers;
+  if (chosen.length === regions.length) return providers;
   const there = new Set(chosen.flatMap((place) => regions[place]?.provider.id ?? []));
   return providers ? providers.intersection(there) : there;
 }

@@ -9,7 +9,7 @@ import { ColumnsBuilder } from './build-columns.ts';
 import { PROVIDER_JSON } from './load.ts';
 import { BOOK_ENTRY_JSON } from './price-book.ts';
 
-const REGION = { id: 1, code: 'c', name: 'n', version: 1, provider: { id: 1, name: 'p' } };
+const REGION = { id: 1, code: 'c', name: 'n', country: 'XX', version: 1, provider: { id: 1, name: 'p' } };
 const MACHINE: MachineRow = { id: 1, name: 'm', ram: 1, cpu: 1, price: 1, ramUnit: 'Binary' };
 const FACTS = Object.fromEntries(FACT_FIELDS.map((field) => [field, 1])) as unknown as MachineFacts;
 

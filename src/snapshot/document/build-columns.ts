@@ -57,8 +57,12 @@ export class ColumnsBuilder {
   }
 
   content({ sources, currency }: Provenance): DocumentContent {
-    const { id, name, code, provider, version } = this.#region;
-    const place: Place = { region: { id, name, code }, provider: { id: provider.id, name: provider.name } };
+    const { id, name, code, country, provider, version } = this.#region;
+    const place: Place = {
+      region: { id, name, code },
+      provider: { id: provider.id, name: provider.name },
+      ...(country && { country }),
+    };
     const soldOut = this.#soldOut.length > 0 ? `,"soldOut":${JSON.stringify(this.#soldOut)}` : '';
     const prices = this.#regionPrices?.map(shownPrice);
     const parts: TermsPart & DatabasesPart = { ...this.#terms.part(), prices, ...this.#databases };

@@ -30,6 +30,7 @@ export interface RegionHead {
   readonly id: number;
   readonly code: string;
   readonly name: string;
+  readonly country?: string | null;
   readonly version: number;
   readonly provider: { readonly id: number; readonly name: string };
 }

@@ -32,6 +32,8 @@ export interface MachineKind extends MachineFacts {
 export interface Place {
   readonly region: { readonly id: number; readonly name: string; readonly code: string };
   readonly provider: { readonly id: number; readonly name: string };
+  /** ISO 3166-1 alpha-2; undefined if it is unknown. */
+  readonly country?: string | undefined;
 }
 
 /** The machines of a region, then its sold-out ones. Row i has the i-th price, id, kind and name. */
@@ -96,12 +98,12 @@ export function readColumns(body: Buffer): RegionColumns | undefined {
     ids[rows + i] = id;
     kindOf[rows + i] = kinds.length + kind;
   }
-  const { region, provider } = head;
+  const { region, provider, country } = head;
   const all = kinds.map(kindOfTuple);
   const soldOutKinds = soldOut.length === 0 ? [] : all.map((kind) => ({ ...kind, isSoldOut: true as const }));
   const names = soldOut.length === 0 ? head.names : [...head.names, ...soldOut.map(([, , , name]) => name)];
   const rest = { terms: readTerms(head), regionPrices: head.prices, databases: readDatabases(head) };
-  return { region, provider, prices, ids, kindOf, names, kinds: [...all, ...soldOutKinds], ...rest };
+  return { region, provider, country, prices, ids, kindOf, names, kinds: [...all, ...soldOutKinds], ...rest };
 }
 
 export function tupleOf(
@@ -123,6 +125,7 @@ function readHead(bytes: Buffer): Head | undefined {
   const isValid =
     isPlace(head?.region) &&
     isPlace(head?.provider) &&
+    ['undefined', 'string'].includes(typeof head?.country) &&
     Array.isArray(head?.kinds) &&
     head.kinds.every((kind) => Array.isArray(kind) && Number.isInteger(kind[0]) && kind[0] > 0) &&
     Array.isArray(head.names) &&

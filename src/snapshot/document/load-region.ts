@@ -69,7 +69,7 @@ export async function loadRegion(sql: Sql, regionId: number): Promise<RegionCont
   // Only the first row has the region, which would otherwise be most of the bytes.
   await sql<Row[]>`
     select case when row_number() over (order by m.price, m.id) = 1 then json_build_object(
-        'id', r.id, 'code', r.code, 'name', r.name, 'version', r.version,
+        'id', r.id, 'code', r.code, 'name', r.name, 'country', r.country, 'version', r.version,
         'provider', json_build_object('id', p.id, 'name', p.name), 'prices', r.prices,
         'databases', ${sql.unsafe(DATABASES_JSON)},
         -- The names of loadFreshness.

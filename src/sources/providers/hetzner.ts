@@ -3,7 +3,7 @@ import { memory } from '../../domain/machine.ts';
 import { product } from '../../domain/prices/price.ts';
 import { anotherPage, nothingListed, pageOf, pagesByNumber, wholeList } from '../http/lists.ts';
 import { architecture, cpuKind, diskIn, trafficIn } from '../schema/facts.ts';
-import { amount, count, currencyCode, label, quantity } from '../schema/fields.ts';
+import { amount, count, countryIn, currencyCode, label, quantity } from '../schema/fields.ts';
 import { offerItem, rejectedOffer, rejectedRow, usableRegions, usableRows } from '../schema/items.ts';
 import { RegionPrices } from '../schema/region-prices.ts';
 import { labelIn, parseRow, readRow } from '../schema/rows.ts';
@@ -25,8 +25,8 @@ const Meta = z.object({
 });
 
 const Location = z
-  .object({ name: label, city: label })
-  .transform(({ name: code, city: name }) => ({ code, name }));
+  .object({ name: label, city: label, country: countryIn })
+  .transform(({ name: code, city: name, country }) => ({ code, name, country }));
 
 const Deprecation = z.object({ announced: z.string().optional() });
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
 import { anotherPage, completeRows, pagesByNumber, wholeList } from '../http/lists.ts';
 import { diskIn, networkIn, trafficIn } from '../schema/facts.ts';
-import { amount, count, countOrNone, hourlyOrMonthly, label, oneOf } from '../schema/fields.ts';
+import { amount, count, countOrNone, countryIn, hourlyOrMonthly, label, oneOf } from '../schema/fields.ts';
 import { offerItem, offerOrRejected, rejectedRow, usableRegions, usableRows } from '../schema/items.ts';
 import { RegionPrices } from '../schema/region-prices.ts';
 import { labelIn, parseRow, type Row, readRow, valueIn } from '../schema/rows.ts';
@@ -47,6 +47,7 @@ const Region = z
     capabilities: z.array(z.string()),
     status: z.string(),
     site_type: oneOf(['core', 'distributed']).optional(),
+    country: countryIn,
   })
   .transform(({ id: code, label: name, ...region }) => ({ code, name, ...region }));
 type Region = z.infer<typeof Region>;

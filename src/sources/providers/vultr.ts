@@ -3,7 +3,7 @@ import { memory } from '../../domain/machine.ts';
 import { isPositive } from '../../domain/prices/price.ts';
 import { pageOf, pagesByToken, wholeList } from '../http/lists.ts';
 import { diskIn, trafficIn } from '../schema/facts.ts';
-import { count, hourlyOrMonthly, label } from '../schema/fields.ts';
+import { count, countryIn, hourlyOrMonthly, label } from '../schema/fields.ts';
 import { offerItem, offerOrRejected, rejectedRow, usableRegions, usableRows } from '../schema/items.ts';
 import { parseRow } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, JsonRequest, SourceHttp } from '../source.ts';
@@ -28,7 +28,9 @@ const IPV6_ONLY = /-v6$/;
 /** `next` is the cursor of the next page, empty on the last one. */
 const Meta = z.object({ total: z.int(), links: z.object({ next: z.string() }) });
 
-const Region = z.object({ id: label, city: label }).transform(({ id: code, city: name }) => ({ code, name }));
+const Region = z
+  .object({ id: label, city: label, country: countryIn })
+  .transform(({ id: code, city: name, country }) => ({ code, name, country }));
 
 /** Plans before 2023 have only a monthly price. A price of 0 for an hour beside a monthly price is none: the plan is sold by the month. */
 const Price = hourlyOrMonthly('hourly_cost', 'monthly_cost', 'USD').transform(({ price, monthly }) => {

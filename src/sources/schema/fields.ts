@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { decimal, product, type SourcePrice } from '../../domain/prices/price.ts';
+import { COUNTRY } from '../../domain/region-country.ts';
 
 export const NOTHING_LISTED = 'lists nothing; an empty answer is never taken for "all gone"';
 
@@ -12,6 +13,9 @@ export const label = z
   .refine((text) => /^[^\p{Cc}\p{Cs}]{1,255}$/u.test(text), {
     error: 'must be text of 1 to 255 characters without control characters',
   });
+
+/** The country of a region. Prices do not depend on it, so another form is no problem of the region. */
+export const countryIn = z.string().regex(COUNTRY).optional().catch(undefined);
 
 export const count = wholeNumber(1);
 export const countOrNone = wholeNumber(0);

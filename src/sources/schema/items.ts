@@ -40,7 +40,9 @@ export function* usableRows<T>(
 }
 
 /** Returns the usable rows of a list of regions. Yields an item for each row. The parameters are those of `usableRows`. */
-export function* usableRegions<T extends { readonly code: string; readonly name: string }>(
+export function* usableRegions<
+  T extends { readonly code: string; readonly name: string; readonly country?: string | undefined },
+>(
   rows: readonly unknown[],
   schema: z.ZodType<T>,
   codeField: string,
@@ -51,7 +53,8 @@ export function* usableRegions<T extends { readonly code: string; readonly name:
     const read = readRow(schema, row);
     if (read.reason === undefined) {
       usable.push(read.value);
-      yield { kind: 'region', code: read.value.code, name: read.value.name };
+      const { code, name, country } = read.value;
+      yield { kind: 'region', code, name, ...(country !== undefined && { country }) };
     } else {
       yield unusableRegion(labelIn(row, codeField), `${what} ${index + 1}`, read.reason);
     }

@@ -131,7 +131,7 @@ function catalogueKind(
       // Plans and prices of regions say nothing about the machines of a region.
       const rejected = boundedRejected(compared.rejectedWithoutJumps);
       const { hasOnlyPlans } = compared;
-      const renamed = await writeRegions(db, source, regions, !hasOnlyPlans);
+      const renamed = await writeRegions(db, source, regions, staged.countries, !hasOnlyPlans);
       const by = { runId, sourceId, now };
       const repriced = await writeRegionPrices(db, provider.id, regionPrices, now);
       const replanned = await writePlans(db, source, plans, now);

@@ -81,6 +81,8 @@ export async function stageCatalogue(
 /** The items of a catalogue that are not staged. */
 class CollectedItems {
   readonly regions = new Map<string, string>();
+  /** Region code → country, where the source states it. */
+  readonly countries = new Map<string, string>();
   /** At most `REJECTED_KEPT` + 1 rows. */
   readonly rejected: RejectedKey[] = [];
   /** Announced and received rows. */
@@ -111,6 +113,7 @@ class CollectedItems {
     switch (item.kind) {
       case 'region':
         this.regions.set(item.code, item.name);
+        if (item.country !== undefined) this.countries.set(item.code, item.country.toUpperCase());
         break;
       case 'rejected':
         this.seen += 1;

@@ -39,6 +39,7 @@ beforeAll(async () => {
   const { sql } = scene.store;
   await addCatalogue(sql);
   await addTerms(sql, 'plain');
+  await sql`update regions set country = 'DE' where id = (select min(id) from regions)`;
   // Each machine has two prices of the past, a row in the other files, and one machine has two terms.
   expect(await scene.make()).toMatchObject({ outcome: 'made', rows: NAMES.length * 5 + 2 });
   files = await download(scene);
@@ -48,7 +49,8 @@ beforeAll(async () => {
     select m.id, m.name, m.cpu, m.ram::int as ram, m.ram_unit,
       (m.ram * case m.ram_unit when 'Binary' then 1024 ^ 3 else 1000 ^ 3 end)::float8 as ram_bytes,
       m.price::float8 as price, 'USD' as currency, p.id as provider_id, p.name as provider, r.id as region_id,
-      r.code as region_code, r.name as region, m.architecture, m.generation, m.cpu_kind,
+      r.code as region_code, r.name as region, r.country,
+      case r.country when 'DE' then 'europe' end as continent, m.architecture, m.generation, m.cpu_kind,
       m.local_disk::float8 as local_disk, m.network::float8 as network,
       m.included_traffic::float8 as included_traffic, m.included_ipv4, '2026-01-02T03:04:05.678901Z' as as_of
     from machines m join regions r on r.id = m.region_id join providers p on p.id = r.provider_id

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import type { MachineFacts } from '../../../src/domain/machine-facts.ts';
 import type { StoredRegionPrice } from '../../../src/domain/prices/region-price.ts';
+import { type Continent, continentOf } from '../../../src/domain/region-country.ts';
 import {
   type CatalogueIndex,
   type RegionUpdate,
@@ -22,6 +23,9 @@ export type World = ReadonlyMap<number, readonly Machine[]>;
 
 export const providerOf = (region: number): number => (region <= 3 ? 1 : 2);
 
+/** The country of a region; that of region 5 is unknown. */
+const countryOf = (region: number): string | undefined => [undefined, 'DE', 'US', 'FR', 'US'][region];
+
 /** Runs a generator to its end. */
 export function atOnce<T>(work: Generator<void, T>): T {
   for (;;) {
@@ -39,8 +43,10 @@ export function updateOf(
   const place = {
     region: { id: region, name: `Region ${region}`, code: `r${region}` },
     provider: { id: providerOf(region), name: `Provider ${providerOf(region)}` },
+    country: countryOf(region),
   };
-  const builder = new ColumnsBuilder({ ...place.region, provider: place.provider, version }, prices);
+  const head = { ...place.region, country: place.country ?? null, provider: place.provider, version };
+  const builder = new ColumnsBuilder(head, prices);
   for (const machine of inOrder(machines)) builder.add(machine);
   const columns = readColumns(builder.content({ sources: [] }).body);
   if (!columns) throw new Error('unreachable: what was built can be read');
@@ -103,6 +109,8 @@ function fits(machine: Machine, filters: Filters): boolean {
     (filters.minDisk === undefined || (facts.localDisk ?? 0) >= filters.minDisk) &&
     (filters.providers?.includes(machine.provider) ?? true) &&
     (filters.regions?.includes(machine.region) ?? true) &&
+    (filters.countries?.includes(countryOf(machine.region) ?? '') ?? true) &&
+    (filters.continents?.some((continent) => continent === continentOf(countryOf(machine.region))) ?? true) &&
     (filters.name === undefined || name.toLowerCase().includes(filters.name.toLowerCase())) &&
     (filters.architecture === undefined || facts.architecture === filters.architecture) &&
     (filters.cpuKind === undefined || facts.cpuKind === filters.cpuKind) &&
@@ -170,6 +178,8 @@ export const filters: fc.Arbitrary<Filters> = fc.record(
     minDisk: maybe(fc.constantFrom(0, 80, 100)),
     providers: maybe(fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 1, maxLength: 2 })),
     regions: maybe(fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1, maxLength: 4 })),
+    countries: maybe(fc.constantFrom(['DE'], ['US', 'FR'], ['ZZ'])),
+    continents: maybe(fc.constantFrom<Continent[]>(['europe'], ['asia', 'north_america'])),
     name: maybe(fc.constantFrom('a', 'A', 'large', 'SS', 'ß', 'Ü', 'x', 'y', 'zz', '5.m')),
     architecture: maybe(fc.constantFrom('x86_64', 'arm64', 'riscv64')),
     cpuKind: maybe(fc.constantFrom('dedicated', 'shared')),

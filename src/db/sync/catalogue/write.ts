@@ -1,3 +1,4 @@
+import { countryOfRegion } from '../../../domain/region-country.ts';
 import type { Naming } from '../../../domain/run.ts';
 import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { alias, and, eq, ne, not, type PgColumn, type SQL, sql, unionAll } from '../../connection/drizzle.ts';
@@ -44,17 +45,20 @@ export interface Renamed {
 
 /**
  * Writes the provider and its regions. `writeMachines` raises the versions of clusters that show them.
+ * @param batch code → name @param countries code → country, where the source states it
  * @param sellsMachines false for a batch of plans of databases alone, which lists no provider
  */
 export async function writeRegions(
   db: ConnectionDatabase,
   { provider }: CatalogueSource,
   batch: ReadonlyMap<string, string>,
+  countries: ReadonlyMap<string, string>,
   sellsMachines: boolean,
 ): Promise<Renamed> {
   const { id, name } = provider;
+  const known = [...batch.keys()].map((code) => countries.get(code) ?? countryOfRegion(id, code) ?? null);
   const [codes, names] = [array([...batch.keys()], 'text'), array([...batch.values()], 'text')];
-  const given = sql`unnest(${codes}, ${names}) w (code, name)`;
+  const given = sql`unnest(${codes}, ${names}, ${array(known, 'text')}) w (code, name, country)`;
   const isGiven = sql`${inCatalogue(regions, id)} and ${regions.code} = w.code`;
   const before = await namesOf(db, id);
   const renamedProvider = await db
@@ -70,15 +74,22 @@ export async function writeRegions(
       setWhere: sql`excluded.listed and not ${providers.listed}`,
     });
   const added = await db.execute(sql`
-    ${insertInto(regions, { providerId: id, code: sql`w.code`, name: sql`w.name` })} from ${given}
+    ${insertInto(regions, { providerId: id, code: sql`w.code`, name: sql`w.name`, country: sql`w.country` })} from ${given}
     where not exists (select from ${regions} where ${isGiven})
     order by w.code collate "C"
     on conflict do nothing`);
   const renamed = await db
     .update(regions)
-    .set({ name: sql`w.name`, version: increment(regions.version) })
+    .set({
+      name: sql`w.name`,
+      // An unmodified region states none.
+      country: sql`coalesce(w.country, ${regions.country})`,
+      version: increment(regions.version),
+    })
     .from(given)
-    .where(sql`${isGiven} and ${regions.name} <> w.name`)
+    .where(
+      sql`${isGiven} and (${regions.name} <> w.name or ${regions.country} is distinct from coalesce(w.country, ${regions.country}))`,
+    )
     .returning({ id: regions.id });
   const changedRegions =
     renamedProvider.count === 0

@@ -195,6 +195,9 @@ export interface PointsAnswer extends MachinePoints {
 
 export interface PlacesAnswer {
   readonly providers: readonly CataloguePlace[];
+  /** Of the regions, ISO 3166-1 alpha-2. */
+  readonly countries: readonly string[];
+  readonly continents: readonly string[];
 }
 
 export interface MachineAnswer extends MachineDetail, MachineCosts {

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import {
+  catalogueCountries,
   cataloguePlaces,
   MACHINE_SORTS,
   MACHINES_COUNTED,
@@ -10,7 +11,17 @@ import {
 } from '../../../db/machines.ts';
 import { machinePriced, pricesSince } from '../../../db/prices/costs.ts';
 import { storedCurrency } from '../../../db/prices/currency.ts';
-import { choiceOf, idOf, integerOf, NotFound, numberOf, textOf, windowOf } from '../../../ops/parameters.ts';
+import { CONTINENTS, COUNTRIES_OF, COUNTRY, continentOf } from '../../../domain/region-country.ts';
+import {
+  BadRequest,
+  choiceOf,
+  idOf,
+  integerOf,
+  NotFound,
+  numberOf,
+  textOf,
+  windowOf,
+} from '../../../ops/parameters.ts';
 import type { MachineAnswer, MachinesAnswer, PlacesAnswer, PointsAnswer } from './api.ts';
 import type { ConsoleContext } from './context.ts';
 import { machineCosts } from './costs/machine-costs.ts';
@@ -30,7 +41,10 @@ export function addMachines(api: FastifyInstance, { sql }: ConsoleContext): void
     const [found, unit] = await Promise.all([machinePoints(sql, search), currency()]);
     return { ...found, currency: unit };
   });
-  api.get('/places', async (): Promise<PlacesAnswer> => ({ providers: await cataloguePlaces(sql) }));
+  api.get('/places', async (): Promise<PlacesAnswer> => {
+    const [providers, countries] = await Promise.all([cataloguePlaces(sql), catalogueCountries(sql)]);
+    return { providers, countries, continents: CONTINENTS };
+  });
   api.get('/machines/:id', async (request): Promise<MachineAnswer> => {
     const id = idOf(request.params, 'id', 'machine');
     const [machine, priced, history, unit] = await Promise.all([
@@ -50,6 +64,7 @@ function machineSearch(query: unknown): MachineSearch {
     text: textOf(query, 'q'),
     providerId: integerOf(query, 'provider', 1, 2_147_483_647),
     region: textOf(query, 'region'),
+    countries: countriesIn(query),
     minCpu: integerOf(query, 'min_cpu', 0, LARGEST),
     maxCpu: integerOf(query, 'max_cpu', 0, LARGEST),
     minRam: numberOf(query, 'min_ram', 0, LARGEST),
@@ -61,4 +76,15 @@ function machineSearch(query: unknown): MachineSearch {
     // No row is counted beyond this: an operator narrows the search instead.
     offset: integerOf(query, 'offset', 0, MACHINES_COUNTED) ?? 0,
   };
+}
+
+/** Returns the countries of the parameters `country` and `continent`; undefined without both. */
+function countriesIn(query: unknown): readonly string[] | undefined {
+  const country = textOf(query, 'country');
+  const continent = choiceOf(query, 'continent', CONTINENTS);
+  if (country !== undefined && !COUNTRY.test(country))
+    throw new BadRequest('country', `must be two letters of ISO 3166-1 such as DE; it is "${country}"`);
+  if (country === undefined) return continent && COUNTRIES_OF[continent];
+  const code = country.toUpperCase();
+  return continent === undefined || continentOf(code) === continent ? [code] : [];
 }

@@ -24,6 +24,8 @@ const FILTERS = [
   'q',
   'provider',
   'region',
+  'country',
+  'continent',
   ...SIZES.map(([name]) => name),
   'published',
   'sort',
@@ -76,6 +78,18 @@ function Filters({ place }: { place: Place }) {
         value={value('region')}
         options={allOf(regions)}
         onChoose={(region) => set({ region })}
+      />
+      <Choice
+        label="Country"
+        value={value('country')}
+        options={allOf(data?.countries ?? [])}
+        onChoose={(country) => set({ country })}
+      />
+      <Choice
+        label="Continent"
+        value={value('continent')}
+        options={allOf(data?.continents ?? [])}
+        onChoose={(continent) => set({ continent })}
       />
       {SIZES.map(([name, label]) => (
         <label key={name} class="field">
