@@ -65,7 +65,7 @@ export function configurationPage(): string {
   );
   return `# The file of sources
 
-After this page you can configure several sources of one kind, and change the limits of the guards. \`npm run docs\` writes this page from the code.
+The file of sources configures several sources of one kind, and the limits of the guards. \`npm run docs\` writes this page from the code.
 
 \`FLEETBOOK_CONFIG\` names a JSON file with sources: \`catalogues\`, ${descriptionOf(catalogues)}, and \`clusters\`,
 ${descriptionOf(clusters)}. Its JSON Schema, [fleetbook-config.schema.json](fleetbook-config.schema.json), is part of the package. With \`$schema\`

@@ -19,7 +19,7 @@ const MEMORY: Record<SourceMemoryUnit, string> = {
 
 const INTRODUCTION = `# Adapters
 
-After this page you can configure a source for each provider and control plane. \`npm run docs\` writes this page from the adapters.
+Each adapter reads one provider or control plane. Its section has the settings of a source. \`npm run docs\` writes this page from the adapters.
 
 An *adapter* is code that reads one kind of upstream, a *source* is a configured adapter, a *provider* is the vendor that readers see. The variables
 below configure one source of each adapter, with the adapter's id. More sources, and limits of their guards, are in the JSON file that \`FLEETBOOK_CONFIG\` names:
