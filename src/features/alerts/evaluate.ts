@@ -6,8 +6,8 @@ import { alertDeliveries, alerts } from '../../db/schema.ts';
 import type { Condition } from '../../domain/alert.ts';
 import { findConditions, type WatchedSource } from './conditions.ts';
 import { type AlertChanges, type AlertRow, messagesFor } from './message.ts';
-import { findPriceMoves } from './price-moves.ts';
 import type { AlertRules } from './rules.ts';
+import { findPriceMoves, findStockFlips } from './run-events.ts';
 
 /** Any number that no other advisory lock of the product uses. */
 const EVALUATION_LOCK = 7_155_239;
@@ -29,12 +29,13 @@ export async function evaluateAlerts(
     );
     if (!lock?.got) return undefined;
     // Only with the lock: a worker that reads earlier may report what another worker has just reported.
-    const [lasting, more, events] = await Promise.all([
+    const [lasting, more, moves, flips] = await Promise.all([
       findConditions($client, sources, rules, now),
       findMore($client),
       findPriceMoves($client, rules),
+      findStockFlips($client),
     ]);
-    const changes = await reconcile(tx, [...lasting, ...more], events, rules.repeatHours);
+    const changes = await reconcile(tx, [...lasting, ...more], [...moves, ...flips], rules.repeatHours);
     const messages = messagesFor(rules, changes, now);
     if (messages.length > 0) await tx.insert(alertDeliveries).values(messages);
     return changes;

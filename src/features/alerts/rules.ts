@@ -42,6 +42,8 @@ export function rulesInWords(rules: Pick<AlertRules, 'failuresInRow' | 'priceRat
     sold_out: `at least ${SOLD_OUT_SHARE * 100} % of a region's machines are sold out, and at least ${SOLD_OUT_AT_LEAST} machines`,
     source_set_aside: 'two runs of a source ended their worker process, so Fleetbook disabled the source',
     prices_moved: `a run moved prices by more than a factor of ${rules.priceRatio}; one message, no reminders`,
+    stock_flipped:
+      'a run found nearly all machines of a source sold out, or available, and half of them were not before; one message, no reminders',
     publication_behind: `more than ${rules.backlog} documents have waited for publication for five minutes`,
     cache_differs: 'the cache differed from the database within the last hour',
   };

@@ -9,6 +9,7 @@ const OF_SOURCES: readonly string[] = [
   'sold_out',
   'source_set_aside',
   'prices_moved',
+  'stock_flipped',
 ];
 
 interface Subject {
@@ -36,6 +37,7 @@ export function actionOf(
         command: `fleetbook hold show ${source}`,
       };
     case 'prices_moved':
+    case 'stock_flipped':
       return { path: `/runs/${run}`, command: `fleetbook run ${run}` };
     case 'sold_out':
       return { path: page, command: `fleetbook excluded ${source}` };

@@ -214,6 +214,41 @@ describe('an alert', () => {
     expect(await evaluate(), 'an operator approved these prices').toMatchObject({ opened: [] });
   });
 
+  it('is sent once with counts for a run that flips the stock of a whole source, which shows at once', async () => {
+    const flip = (...soldOut: string[]) =>
+      Object.entries({ fsn1: 6, nbg1: 4 }).flatMap(([code, count]) => [
+        region(code),
+        ...offers(code, count, soldOut.includes(code) ? { excluded: 'sold_out' } : {}),
+      ]);
+    const flipped = { kind: 'stock_flipped', resolvedAt: expect.anything() };
+    const opened = async () =>
+      (await evaluate())?.opened.filter(({ kind }) => kind === 'stock_flipped') ?? expect.unreachable();
+    await scene.catalogue(flip());
+    expect(await opened()).toEqual([]);
+    // A part of the provider has its own alerts, one for each region.
+    await scene.catalogue(flip('fsn1'));
+    expect(await opened()).toEqual([]);
+    await scene.catalogue(flip());
+    expect(await opened()).toMatchObject([
+      { ...flipped, details: { to: 'available', changed: 6, machines: 10, now: 10, regions: 1 } },
+    ]);
+    expect(await scene.catalogue(flip('fsn1', 'nbg1'))).toMatchObject({ outcome: 'changed', broken: [] });
+    const all = await Promise.all(Array.from({ length: 3 }, () => evaluate()));
+    expect(
+      all.flatMap((changes) => changes?.opened ?? []).filter(({ kind }) => kind === 'stock_flipped'),
+    ).toMatchObject([
+      {
+        ...flipped,
+        subject: 'acme#4',
+        summary: '10 of 10 machines of acme are sold out: run 4 changed 10 of them at once',
+        details: { source: 'acme', run: 4, to: 'sold_out', changed: 10, machines: 10, now: 10, regions: 2 },
+      },
+    ]);
+    expect(await opened()).toEqual([]);
+    await scene.catalogue(flip());
+    expect(await opened()).toMatchObject([{ subject: 'acme#5', details: { to: 'available', changed: 10 } }]);
+  });
+
   it('does not count a region that only a cluster has named, since it is never published', async () => {
     await scene.catalogue(items(3));
     const id = await scene.organization('org');

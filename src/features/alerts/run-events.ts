@@ -1,4 +1,6 @@
+/** What single runs did. Their alerts open and resolve at once. */
 import type { Sql } from '../../db/connection/client.ts';
+import { recentStockFlips } from '../../db/runs/stock-flips.ts';
 import type { Condition } from '../../domain/alert.ts';
 import { noun } from '../../domain/text/quantities.ts';
 import type { AlertRules } from './rules.ts';
@@ -55,4 +57,22 @@ export async function findPriceMoves(sql: Sql, { priceRatio }: AlertRules): Prom
     summary: `${count} ${noun(count, 'price')} of ${sourceId} moved by more than a factor of ${priceRatio}`,
     details: { source: sourceId, run: runId, count, first },
   }));
+}
+
+/** Returns a condition for each flip of the last hour that has no alert yet. Readers see the new stock already. */
+export async function findStockFlips(sql: Sql): Promise<Condition[]> {
+  const flips = await recentStockFlips(sql);
+  if (flips.length === 0) return [];
+  const subjects = flips.map(({ sourceId, runId }) => `${sourceId}#${runId}`);
+  const known = await sql<{ subject: string }[]>`
+    select subject from alerts where kind = 'stock_flipped' and subject = any(${subjects})`;
+  const isKnown = new Set(known.map(({ subject }) => subject));
+  return flips
+    .map(({ sourceId, runId, ...counts }) => ({
+      kind: 'stock_flipped',
+      subject: `${sourceId}#${runId}`,
+      summary: `${counts.now} of ${counts.machines} machines of ${sourceId} are ${counts.to === 'sold_out' ? 'sold out' : 'available'}: run ${runId} changed ${counts.changed} of them at once`,
+      details: { source: sourceId, run: runId, ...counts },
+    }))
+    .filter(({ subject }) => !isKnown.has(subject));
 }
