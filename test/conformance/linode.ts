@@ -52,7 +52,6 @@ export const catalogueCase: CatalogueCase = {
         '/data/0/id',
         '/data/0/label',
         '/data/0/capabilities',
-        '/data/0/status',
       ],
       prices: [],
     },
@@ -165,17 +164,17 @@ export const catalogueCase: CatalogueCase = {
   offers: [
     offer('g6-nanode-1', 'us-east', 1, 1, '0.0075'),
     offer('g6-nanode-1', 'id-cgk', 1, 1, '0.009'),
-    // A region with an outage sells nothing today.
-    offer('g6-nanode-1', 'us-iad', 1, 1, '0.0075', soldOut),
+    // An outage of a region is no statement about its stock.
+    offer('g6-nanode-1', 'us-iad', 1, 1, '0.0075'),
     offer('g6-standard-2', 'us-east', 2, 4, '0.036', soldOut),
     // Its override has only monthly prices.
     offer('g6-standard-2', 'id-cgk', 2, 4, '28.8', { per: 'month' }),
-    offer('g6-standard-2', 'us-iad', 2, 4, '0.036', soldOut),
+    offer('g6-standard-2', 'us-iad', 2, 4, '0.036'),
     offer('g5-standard-2', 'us-east', 2, 4, '0.03', deprecated),
     offer('g5-standard-2', 'id-cgk', 2, 4, '0.03', deprecated),
     offer('g5-standard-2', 'us-iad', 2, 4, '0.03', deprecated),
     offer('g7-highmem-1', 'us-east', 2, 24, '0.09'),
-    offer('g7-highmem-1', 'us-iad', 2, 24, '0.09', soldOut),
+    offer('g7-highmem-1', 'us-iad', 2, 24, '0.09'),
     offer('g7-premium-2', 'id-cgk', 2, 4, '0.077'),
     offer('g1-gpu-rtx6000-1', 'us-east', 8, 32, '1.5', accelerated),
     offer('g1-accelerated-netint-vpu-t1u1-s', 'us-east', 8, 16, '0.42', accelerated),

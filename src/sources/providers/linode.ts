@@ -45,7 +45,6 @@ const Region = z
     id: label,
     label,
     capabilities: z.array(z.string()),
-    status: z.string(),
     site_type: oneOf(['core', 'distributed']).optional(),
     country: countryIn,
   })
@@ -178,12 +177,12 @@ function* offers(
     const problem = `no region has the capability "${CAPABILITY.get(type.class)}" that class ${type.class} needs`;
     yield rejectedRow(name, problem, { name });
   }
-  for (const { code: regionCode, status } of selling) {
+  for (const { code: regionCode } of selling) {
     yield offerOrRejected(name, regionCode, () => {
       const { price, monthly: monthlyCap } = priceIn(type, regionCode);
       const stocked = stock.get(pair(regionCode, name));
       const isStocked = stocked === undefined || valueIn(stocked, 'availability: ').available;
-      const excluded = exclusion(type, isStocked && status === 'ok');
+      const excluded = exclusion(type, isStocked);
       return offerItem({ regionCode, ...machine, price, monthlyCap }, excluded);
     });
   }

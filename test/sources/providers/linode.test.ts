@@ -6,7 +6,7 @@ import { fakeUpstream } from '../../support/fake-upstream.ts';
 import { linodePrices } from '../../support/provider-answers.ts';
 
 const list = (data: object[]) => ({ json: { data, page: 1, pages: 1, results: data.length } });
-const newark = { id: 'us-east', label: 'Newark, NJ', capabilities: ['Linodes', 'GPU Linodes'], status: 'ok' };
+const newark = { id: 'us-east', label: 'Newark, NJ', capabilities: ['Linodes', 'GPU Linodes'] };
 const nanode = {
   id: 'g6-nanode-1',
   class: 'nanode',
@@ -41,7 +41,11 @@ async function itemsOf({ region = {}, type = {}, availability = {} }): Promise<C
 it.each([
   ['is offered if its region has the capability', {}, undefined],
   ['is sold out by its availability', { availability: { available: false } }, 'sold_out'],
-  ['is sold out while its region is out of order', { region: { status: 'outage' } }, 'sold_out'],
+  [
+    'is offered while its region is out of order, which is no stock',
+    { region: { status: 'outage' } },
+    undefined,
+  ],
   ['is deprecated once it has a successor', { type: { successor: 'g7-nanode-1' } }, 'discontinued'],
   ['is accelerated by only its class', { type: { class: 'gpu' } }, 'accelerated'],
   ['is accelerated by only a number of GPUs', { type: { gpus: 1 } }, 'accelerated'],
