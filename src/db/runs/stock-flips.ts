@@ -1,10 +1,12 @@
 /** Runs that changed the stock of a whole provider: its API may state it by mistake, and no guard holds stock. */
-import type { Sql } from '../connection/client.ts';
+import type { Database } from '../connection/database.ts';
+import { sql } from '../connection/drizzle.ts';
+import type { RowOf } from '../connection/statements.ts';
 
 export interface StockFlip {
   readonly sourceId: string;
   readonly runId: number;
-  /** What all machines are now. */
+  /** The new state of nearly all machines. */
   readonly to: 'sold_out' | 'available';
   /** Machines that the run changed so. */
   readonly changed: number;
@@ -24,8 +26,8 @@ const AT_LEAST = 3;
  * Returns the flips of the last hour, without those of an operator's decision. Only the last run of a source that changed its stock
  * counts: the stored stock is what it left.
  */
-export async function recentStockFlips(sql: Sql): Promise<StockFlip[]> {
-  return sql<StockFlip[]>`
+export async function recentStockFlips(db: Database): Promise<StockFlip[]> {
+  return db.execute<RowOf<StockFlip>>(sql`
     with latest as materialized (
       select distinct on (n.source_id) n.source_id, n.id as run_id, c.changed_at
       from sync_runs n join machine_changes c on c.changed_at = n.changed_at and c.run_id = n.id
@@ -48,5 +50,5 @@ export async function recentStockFlips(sql: Sql): Promise<StockFlip[]> {
       where m.source_id = c.source_id and m.retired_at is null and coalesce(m.excluded_reason, 'sold_out') = 'sold_out'
     ) s
     where c.changed >= ${CHANGED_SHARE}::float8 * s.machines and s.now >= ${FLIPPED_SHARE}::float8 * s.machines
-    order by c.run_id`;
+    order by c.run_id`);
 }

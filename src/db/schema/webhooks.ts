@@ -2,12 +2,14 @@ import { index, pgTable } from '../connection/drizzle.ts';
 import { organizations } from './organizations.ts';
 import { bytes, IS_WAITING, instant, messageColumns, reference } from './shared-columns.ts';
 
-export const WEBHOOK_EVENTS = ['clusters', 'prices', 'savings'] as const;
+export const WEBHOOK_EVENTS = ['clusters', 'prices', 'savings', 'stock'] as const;
 
 /** The state that the last messages of a webhook reached. */
 export interface SeenState {
   /** Price of each machine that the clusters use, as its source states it: machine id to `0.06 EUR/hour`. */
   readonly prices?: Readonly<Record<string, string>>;
+  /** The last run that flipped the stock of a source; 0 for none. */
+  readonly stock?: number;
   /** The clusters whose saving is above the threshold. `mark` changes with their prices. */
   readonly savings?: { readonly mark: string; readonly clusters: readonly number[] };
 }

@@ -33,7 +33,7 @@ export async function evaluateAlerts(
       findConditions($client, sources, rules, now),
       findMore($client),
       findPriceMoves($client, rules),
-      findStockFlips($client),
+      findStockFlips(tx),
     ]);
     const changes = await reconcile(tx, [...lasting, ...more], [...moves, ...flips], rules.repeatHours);
     const messages = messagesFor(rules, changes, now);

@@ -1,6 +1,9 @@
 /** What single runs did. Their alerts open and resolve at once. */
 import type { Sql } from '../../db/connection/client.ts';
+import type { Database } from '../../db/connection/database.ts';
+import { and, eq, inArray } from '../../db/connection/drizzle.ts';
 import { recentStockFlips } from '../../db/runs/stock-flips.ts';
+import { alerts } from '../../db/schema.ts';
 import type { Condition } from '../../domain/alert.ts';
 import { noun } from '../../domain/text/quantities.ts';
 import type { AlertRules } from './rules.ts';
@@ -60,12 +63,14 @@ export async function findPriceMoves(sql: Sql, { priceRatio }: AlertRules): Prom
 }
 
 /** Returns a condition for each flip of the last hour that has no alert yet. Readers see the new stock already. */
-export async function findStockFlips(sql: Sql): Promise<Condition[]> {
-  const flips = await recentStockFlips(sql);
+export async function findStockFlips(db: Database): Promise<Condition[]> {
+  const flips = await recentStockFlips(db);
   if (flips.length === 0) return [];
   const subjects = flips.map(({ sourceId, runId }) => `${sourceId}#${runId}`);
-  const known = await sql<{ subject: string }[]>`
-    select subject from alerts where kind = 'stock_flipped' and subject = any(${subjects})`;
+  const known = await db
+    .select({ subject: alerts.subject })
+    .from(alerts)
+    .where(and(eq(alerts.kind, 'stock_flipped'), inArray(alerts.subject, subjects)));
   const isKnown = new Set(known.map(({ subject }) => subject));
   return flips
     .map(({ sourceId, runId, ...counts }) => ({

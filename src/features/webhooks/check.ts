@@ -7,6 +7,7 @@ import { newMessageId } from '../../webhooks/send.ts';
 import { changedClusters } from './changed-clusters.ts';
 import { changedPrices } from './changed-prices.ts';
 import type { WebhookMessage } from './events.ts';
+import { flippedStock } from './flipped-stock.ts';
 import { possibleSavings } from './possible-savings.ts';
 
 /**
@@ -48,9 +49,15 @@ export async function checkWebhook(db: ClientDatabase, id: number, now: Date): P
       const terms = { threshold: threshold ?? '', currency: (await storedCurrency(tx.$client)) ?? null };
       contents.push({ type: 'savings.possible', data: { organization: slug, ...terms, clusters } });
     }
+    const stock = webhook.events.includes('stock')
+      ? await flippedStock(tx, webhook.organizationId, webhook.seen?.stock)
+      : undefined;
+    if (stock && stock.flips.length > 0)
+      contents.push({ type: 'stock.flipped', data: { organization: slug, flips: stock.flips } });
     const seen: SeenState = {
       ...(prices && { prices: prices.seen }),
       ...(savings?.seen && { savings: savings.seen }),
+      ...(stock && { stock: stock.seen }),
     };
     await store(tx, id, { position, seen }, contents, now);
     return contents.length;

@@ -18,7 +18,7 @@ export function addWebhookCommands(program: Command, { env }: CommandContext): v
     .requiredOption('--url <url>', 'address of the receiver, https://…')
     .option(
       '--events <events>',
-      'clusters, prices and savings, separated by commas (default: clusters,prices)',
+      'clusters, prices, savings and stock, separated by commas (default: clusters,prices)',
     )
     .option('--threshold <amount>', 'smallest saving per month of a cluster, for the event savings')
     .action(async (options: AddOptions) => (await load()).webhookAdd(env(), options));

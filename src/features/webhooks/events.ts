@@ -4,7 +4,12 @@ import type { WEBHOOK_EVENTS } from '../../db/schema.ts';
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
 
 export interface WebhookMessage {
-  readonly type: 'clusters.changed' | 'prices.changed' | 'savings.possible' | 'webhook.test';
+  readonly type:
+    | 'clusters.changed'
+    | 'prices.changed'
+    | 'savings.possible'
+    | 'stock.flipped'
+    | 'webhook.test';
   /** When the worker found the events, RFC 3339. */
   readonly timestamp: string;
   readonly data: WebhookData;
@@ -14,6 +19,7 @@ export type WebhookData =
   | ClustersChanged
   | PricesChanged
   | SavingsPossible
+  | StockFlipped
   | { readonly organization: string };
 
 export interface ClustersChanged {
@@ -56,6 +62,26 @@ export interface SavingsPossible {
   readonly threshold: string;
   readonly currency: string | null;
   readonly clusters: readonly PossibleSaving[];
+}
+
+export interface StockFlipped {
+  readonly organization: string;
+  readonly flips: readonly ProviderFlip[];
+}
+
+/** A provider whose machines became sold out, or available, nearly all and at once. */
+export interface ProviderFlip {
+  readonly provider: string;
+  readonly to: 'sold_out' | 'available';
+  /** Machines that changed, all machines, and those in the new state. */
+  readonly changed: number;
+  readonly machines: number;
+  readonly now: number;
+  readonly regions: number;
+  /** Slugs of the first clusters on its machines. */
+  readonly clusters: readonly string[];
+  /** How many other clusters are on them. */
+  readonly more: number;
 }
 
 /** A cluster that another machine of its region would make cheaper. */

@@ -66,7 +66,7 @@ it.each([
   [
     ['add', '--org', 'one', '--url', 'https://example.org/', '--events', 'clusters,disks'],
     2,
-    '--events has "disks"; the events are clusters, prices, savings',
+    '--events has "disks"; the events are clusters, prices, savings, stock',
   ],
   [
     ['add', '--org', 'one', '--url', 'https://example.org/', '--events', 'savings'],

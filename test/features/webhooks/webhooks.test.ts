@@ -212,6 +212,39 @@ describe('a webhook', () => {
     expect(messages().map(({ type }) => type)).toEqual(['clusters.changed', 'prices.changed']);
   });
 
+  it('gets a flip of the stock of a provider of its clusters, with counts', async () => {
+    await openOrganizations();
+    await scene.organization('none');
+    const [one, none] = [await add('one', ['stock']), await add('none', ['stock'])];
+    for (const { id } of [one, none]) expect(await check(id)).toBe(0);
+    const excluded = 'sold_out' as const;
+    await scene.catalogue([
+      region('a'),
+      ...['m1', 'm2', 'm3'].map((name, n) => offer('a', name, { cpu: 2 + n, excluded })),
+    ]);
+    expect(await check(none.id)).toBe(0);
+    expect(await check(one.id)).toBe(1);
+    expect(await check(one.id)).toBe(0);
+    await catalogue();
+    expect(await check(one.id)).toBe(1);
+    await send(one.id);
+    const counts = {
+      provider: 'Acme',
+      changed: 3,
+      machines: 3,
+      now: 3,
+      regions: 1,
+      clusters: ['x', 'y'],
+      more: 0,
+    };
+    expect(messages().map(({ type, data }) => [type, data])).toEqual(
+      ['sold_out', 'available'].map((to) => [
+        'stock.flipped',
+        { organization: 'one', flips: [{ to, ...counts }] },
+      ]),
+    );
+  });
+
   it('gets a saving once it reaches the threshold, and again after it was below', async () => {
     await openOrganizations();
     await scene.sql`update lineage set currency = 'USD'`;
