@@ -1,5 +1,4 @@
 /** The HTTP API: its hooks and routes. The caller passes the readers of data. */
-import type { RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
@@ -10,7 +9,8 @@ import { hotPath } from './hot-path.ts';
 import { openApiDocument } from './openapi.ts';
 import { addOperation, type DescribedOperation, type Operation, type OperationDeps } from './operation.ts';
 import { type Admission, limitConnections } from './protocol/admission.ts';
-import { cutWhenIdle, type Drain, drainOnClose } from './protocol/connections.ts';
+import { withoutBodies } from './protocol/bodies.ts';
+import { answerBefore, cutWhenIdle, type Drain, drainOnClose } from './protocol/connections.ts';
 import { type CorsOrigins, corsListener } from './protocol/cors.ts';
 import { deadline } from './protocol/deadline.ts';
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from './protocol/limits.ts';
@@ -20,7 +20,8 @@ import { refuseUnderPressure } from './protocol/pressure.ts';
 import { NOT_ACCEPTABLE, Problem, plainProblem, sendProblem } from './protocol/problem.ts';
 import { RateLimit } from './protocol/rate-limit.ts';
 import { clientAddress, hasBadHost, isProxyOf } from './protocol/request.ts';
-import { answerUpgradesAndExpects, type Refuse, refuser } from './protocol/transport.ts';
+import { answerUpgradesAndExpects, bodyRefuser, type Refuse, refuser } from './protocol/transport.ts';
+import { inOrder, Turns } from './protocol/turns.ts';
 import { recorder } from './record.ts';
 import type { ResponseCache } from './response-cache.ts';
 import { clusterOperations } from './routes/clusters.ts';
@@ -109,6 +110,7 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     pressure: refuseUnderPressure(app, limits.maxEventLoopDelayMs),
     sendAnswer: answerSender(limits.idleTimeoutMs, drain.closeLater),
     withDeadline: deadline(limits.answerTimeoutMs),
+    turns: new Turns(limits.maxEventLoopDelayMs),
     responses: deps.responses,
     findSource: deps.findSource ?? (async () => undefined),
     limits,
@@ -168,14 +170,16 @@ function addListeners(
   const { isClosing, closeLater } = drain;
   const { idleTimeoutMs } = limits;
   const addressOf = clientAddress(trustProxy);
+  answerBefore(app.server, (ordinary) => inOrder(ordinary, refuse));
   if (responses) {
     const hot = { responses, tokens, rateLimit, addressOf, admit, isClosing, recorder, idleTimeoutMs };
-    answerBefore(app, (ordinary) => hotPath(hot, ordinary));
+    answerBefore(app.server, (ordinary) => hotPath(hot, ordinary));
   }
   if (origins) {
     const cors = { origins, addressOf, recorder, closeLater };
-    answerBefore(app, (ordinary) => corsListener(cors, ordinary));
+    answerBefore(app.server, (ordinary) => corsListener(cors, ordinary));
   }
+  answerBefore(app.server, (ordinary) => withoutBodies(ordinary, bodyRefuser(recorder, refuse)));
   answerUpgradesAndExpects(app.server, recorder, refuse);
 }
 
@@ -225,14 +229,4 @@ function addRoutes(app: FastifyInstance, deps: ApiDeps, answering: RouteDeps): v
     ...openPaths.map((path) => ({ path, open: true })),
   ];
   addNotFound(app, known, answering);
-}
-
-function answerBefore(
-  { server }: FastifyInstance,
-  listener: (ordinary: RequestListener) => RequestListener,
-): void {
-  const [ordinary] = server.listeners('request') as RequestListener[];
-  if (!ordinary) throw new Error('unreachable: the framework listens to its own server');
-  server.removeListener('request', ordinary);
-  server.on('request', listener(ordinary));
 }

@@ -16,6 +16,7 @@ import { type FindSource, isYoungEnough, tooOld } from './protocol/max-age.ts';
 import { accepts } from './protocol/negotiate.ts';
 import { type Parameters, requestSchemas, type Values } from './protocol/parameters.ts';
 import { NOT_ACCEPTABLE, NOT_FOUND, Problem, sendProblem } from './protocol/problem.ts';
+import type { Turns } from './protocol/turns.ts';
 import type { Recorder } from './record.ts';
 import { type ResponseCache, SHARED } from './response-cache.ts';
 import type { SendAnswer } from './send.ts';
@@ -74,6 +75,7 @@ export interface OperationDeps extends GuardDeps {
   readonly recorder: Recorder;
   readonly sendAnswer: SendAnswer;
   readonly pressure: onRequestHookHandler;
+  readonly turns: Turns;
   readonly responses: ResponseCache | undefined;
   readonly findSource: FindSource;
 }
@@ -104,7 +106,7 @@ export function answerRecorder({ recorder }: Pick<OperationDeps, 'recorder'>, pa
 /** Adds the route. The contract sets the order: token, then `Accept`, parameters, data. */
 export function addOperation(app: FastifyInstance, operation: Operation, deps: OperationDeps): void {
   const { path, scope, shared, read } = operation;
-  const { sendAnswer, withDeadline, responses, findSource } = deps;
+  const { sendAnswer, withDeadline, responses, findSource, turns } = deps;
   const answered = answerRecorder(deps, path);
 
   /** Sends an answer, unless it is older than the request accepts. Compresses it first if the request's coding is missing. */
@@ -120,7 +122,7 @@ export function addOperation(app: FastifyInstance, operation: Operation, deps: O
     const target = request.raw.url ?? '';
     const cached = responses?.get(target, grant.organizationId);
     if (cached) return send(request, reply, cached.prepared);
-    const reading = read(valuesOf(request), grant);
+    const reading = turns.run(request.raw, reply.raw, () => read(valuesOf(request), grant));
     return whenThere(reading instanceof Promise ? withDeadline(reading) : reading, (found) => {
       if (found === undefined || found instanceof Problem) {
         sendProblem(reply, found ?? NOT_FOUND);

@@ -7,6 +7,7 @@ import { Overloaded } from './protocol/pressure.ts';
 import { INTERNAL_ERROR, plainProblem, sendProblem, unavailable } from './protocol/problem.ts';
 import { repairedTarget, requestIdOf } from './protocol/request.ts';
 import { clientErrorHandler } from './protocol/transport.ts';
+import { ClientLeft } from './protocol/turns.ts';
 import type { Recorder } from './record.ts';
 
 const BAD_TARGET = plainProblem(
@@ -69,6 +70,7 @@ export function createServer(
 
 function addErrors(app: FastifyInstance, record: Recorder): void {
   app.setErrorHandler((error: FastifyError, request, reply) => {
+    if (error instanceof ClientLeft) return reply.hijack();
     if (error instanceof InvalidRequest) return sendProblem(reply, error.problem);
     if (error instanceof Unavailable) {
       // A log line for each would add load.

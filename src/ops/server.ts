@@ -2,6 +2,8 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest }
 import { audit } from '../db/audit.ts';
 import type { Database } from '../db/connection/connect.ts';
 import { limitConnections } from '../http/protocol/admission.ts';
+import { withoutBodies } from '../http/protocol/bodies.ts';
+import { answerBefore } from '../http/protocol/connections.ts';
 import { isProxyOf } from '../http/protocol/request.ts';
 import { deciderOf, type SignedIn, wantsPage } from './access.ts';
 import { addApi } from './api.ts';
@@ -61,6 +63,9 @@ export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> 
   );
 
   const { parts = [], db } = deps;
+  answerBefore(app.server, (ordinary) =>
+    withoutBodies(ordinary, (_, response) => void response.writeHead(400).end()),
+  );
   const admission = limitConnections(app.server, {
     max: deps.connections ?? CONNECTIONS,
     setting: 'connections of the operators’ port',

@@ -60,16 +60,10 @@ describe('without CORS_ORIGINS', () => {
     expect(answers[0]?.headers.vary).toBe('Authorization, Accept-Encoding');
   });
 
-  it('no listener is added before the others', async () => {
-    // Counting connections also adds a listener.
-    const limits = { maxConnections: 0 };
-    await using off = await testApi({ limits });
-    await using on = await testApi({ limits, corsOrigins: '*' });
-    const listener = (api: typeof off) => api.app.server.listeners('request').map(({ name }) => name);
-    expect(listener(off)).toHaveLength(1);
-    expect(listener(on)).toHaveLength(1);
-    expect(off.app.server.listeners('request')[0]).toBe(off.app.routing);
-    expect(on.app.server.listeners('request')[0]).not.toBe(on.app.routing);
+  it('a request has one listener, as with them', async () => {
+    await using off = await testApi();
+    await using on = await testApi({ corsOrigins: '*' });
+    for (const { app } of [off, on]) expect(app.server.listeners('request')).toHaveLength(1);
   });
 });
 

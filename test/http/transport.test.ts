@@ -163,6 +163,52 @@ describe('a request is understood', () => {
   });
 });
 
+describe('a body', () => {
+  const chunked = (method: string) =>
+    `${method} /healthz HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n`;
+  const chunks = Buffer.from('1\r\nx\r\n'.repeat(800_000));
+
+  it.each(['GET', 'POST'])('of small chunks is not read, by %s', async (method) => {
+    const accepted = once(api.app.server, 'connection');
+    const client = connect({ port, host: '127.0.0.1' }).on('error', () => {});
+    const [server] = (await accepted) as [Socket];
+    let text = '';
+    client.on('data', (bytes: Buffer) => {
+      text += bytes.toString();
+    });
+    const closed = once(server, 'close');
+    client.write(chunked(method));
+    client.write(chunks);
+    await closed;
+    client.destroy();
+    if (method === 'GET') expect(text).toMatch(/^HTTP\/1\.1 400 .*\r\n/);
+    expect(server.bytesRead).toBeLessThan(1_000_000);
+  });
+
+  it.each([
+    ['GET with a length', `GET /healthz HTTP/1.1\r\n${HOST}Content-Length: 2\r\n\r\n{}`, 400],
+    ['GET with chunks', `${chunked('GET')}2\r\n{}\r\n0\r\n\r\n`, 400],
+    ['HEAD with chunks', `${chunked('HEAD')}0\r\n\r\n`, 400],
+    [
+      'GET that waits for 100',
+      `GET /healthz HTTP/1.1\r\n${HOST}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n`,
+      400,
+    ],
+    ['POST with chunks', `${chunked('POST')}2\r\n{}\r\n0\r\n\r\n`, 405],
+    ['GET with an empty body', `GET /healthz HTTP/1.1\r\n${HOST}${CLOSE}Content-Length: 0\r\n\r\n`, 200],
+  ])('of %s: %s', async (_, bytes, status) => {
+    const answers = await exchange(port, bytes);
+    const [{ headers, ...answer } = expect.unreachable()] = answers.filter((each) => each.status !== 100);
+    expect([answer.status, headers.connection]).toEqual([status, 'close']);
+  });
+
+  it('of a request behind others is refused in its turn', async () => {
+    const first = `GET /healthz HTTP/1.1\r\n${HOST}\r\n`;
+    const answers = await exchange(port, `${first.repeat(2)}${chunked('GET')}2\r\n{}\r\n0\r\n\r\n`);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 400]);
+  });
+});
+
 it('a second authorization field does not hide behind the first', async () => {
   const [response] = await exchange(
     port,

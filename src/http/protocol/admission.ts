@@ -1,9 +1,9 @@
 /** Limits connections. Those with an accepted token have priority, and no address can keep out the others. */
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import { addressKey } from '../../domain/servers/client-address.ts';
-import { cutWhenIdle } from './connections.ts';
+import { answerBefore, cutWhenIdle } from './connections.ts';
 
 /** The share of all connections for one address (in IPv6, one /64). */
 const SHARE_OF_ADDRESS = 1 / 2;
@@ -116,9 +116,7 @@ export function limitConnections(server: Server, limits: ConnectionLimits): Admi
 
   const began = ({ socket }: IncomingMessage, response: ServerResponse) => strangers.began(socket, response);
   server.prependListener('checkExpectation', began);
-  const ordinary = server.listeners('request') as RequestListener[];
-  server.removeAllListeners('request');
-  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+  answerBefore(server, (ordinary) => (request, response) => {
     if (reserve.size > 0 && reserve.has(request.socket)) {
       response.shouldKeepAlive = false;
       if (!limits.probes.includes(request.url ?? '')) {
@@ -127,7 +125,7 @@ export function limitConnections(server: Server, limits: ConnectionLimits): Admi
       }
     }
     began(request, response);
-    for (const listener of ordinary) listener.call(server, request, response);
+    ordinary(request, response);
   });
 
   const checking = setInterval(() => {

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 
@@ -67,4 +67,12 @@ export function drainOnClose(app: FastifyInstance, drainMs: number): Drain {
       if (begun && response.socket && !requestedSince.has(response.socket)) response.shouldKeepAlive = false;
     },
   };
+}
+
+/** Replaces the listener of requests by one that precedes it. Call it before any other listener is added. */
+export function answerBefore(server: Server, listener: (ordinary: RequestListener) => RequestListener): void {
+  const [ordinary] = server.listeners('request') as RequestListener[];
+  if (!ordinary) throw new Error('unreachable: the framework listens to its own server');
+  server.removeListener('request', ordinary);
+  server.on('request', listener(ordinary));
 }

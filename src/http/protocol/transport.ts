@@ -1,5 +1,6 @@
 /** Answers malformed requests as problems. Node alone would send an empty answer, or none. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { NO_ROUTE, type Recorder } from '../record.ts';
 import { cutWhenIdle } from './connections.ts';
@@ -7,6 +8,7 @@ import { METHOD_NOT_ALLOWED, type Problem, plainProblem, STATUS_CODES } from './
 import { newRequestId, requestIdOf } from './request.ts';
 
 const BAD_REQUEST = plainProblem(400, 'This is not a well-formed HTTP/1.1 request.');
+const HAS_BODY = plainProblem(400, 'GET and HEAD have no body here.');
 const EXPECTATION_FAILED = plainProblem(417, 'No other expectation than 100-continue is known here.');
 
 /** By the code of Node's parser. Any other code means a malformed request. */
@@ -52,6 +54,22 @@ export function refuser(recorder: Recorder, idleTimeoutMs: number): Refuse {
     cutWhenIdle(request, idleTimeoutMs);
     response.writeHead(problem.status, headers).end(body);
     recorder.refused(request.method ?? NO_ROUTE, problem.status, requestId, undefined);
+  };
+}
+
+/** Answers a request whose body is not read. */
+export function bodyRefuser(recorder: Recorder, refuseRequest: Refuse) {
+  return (request: IncomingMessage, response: ServerResponse): void => {
+    const { socket, method } = request;
+    // An answer before this one is still sent, or there is no socket.
+    if (method !== 'GET' || response.socket !== socket || !(socket instanceof Socket)) {
+      refuseRequest(HAS_BODY, request, response);
+      return;
+    }
+    const requestId = requestIdOf(request);
+    refuse(socket, HAS_BODY, requestId);
+    socket.pause();
+    recorder.refused(method, HAS_BODY.status, requestId, undefined);
   };
 }
 

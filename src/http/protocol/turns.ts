@@ -1,0 +1,115 @@
+/** Shares the event loop among connections: no client's requests keep it from the others for long. */
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { performance } from 'node:perf_hooks';
+import type { MaybePromise } from '../../snapshot/document/answer.ts';
+import { Overloaded } from './pressure.ts';
+import { Problem } from './problem.ts';
+import type { Refuse } from './transport.ts';
+
+/** Requests of one connection that wait for the answers before them. */
+const QUEUED_AT_MOST = 64;
+/** Milliseconds of reads in one turn of the event loop. A single read may take longer. */
+const TURN_MS = 5;
+
+const TOO_MANY = new Problem(503, {
+  detail: `${QUEUED_AT_MOST} requests of this connection wait for their answers; read some before you send more.`,
+  headers: { 'retry-after': '1' },
+});
+
+/**
+ * Passes a pipelined request on when the answers before it are complete, in a later turn of the event loop. Work for a client
+ * that left is not begun. The bytes of responses beyond the limit wait, and Node stops reading while many wait.
+ */
+export function inOrder(ordinary: RequestListener, refuse: Refuse): RequestListener {
+  const queued = new WeakMap<Socket, number>();
+  return (request, response) => {
+    // Node assigns the connection to a response after the responses before it.
+    if (response.socket !== null) {
+      ordinary(request, response);
+      return;
+    }
+    const { socket } = request;
+    const count = queued.get(socket) ?? 0;
+    if (count >= QUEUED_AT_MOST) {
+      refuse(TOO_MANY, request, response);
+      return;
+    }
+    queued.set(socket, count + 1);
+    response.once('socket', () =>
+      setImmediate(() => {
+        queued.set(socket, (queued.get(socket) ?? 1) - 1);
+        if (!socket.destroyed) ordinary(request, response);
+      }),
+    );
+  };
+}
+
+/** The client has disconnected, so its request needs no answer. */
+export class ClientLeft extends Error {}
+
+interface Waiting {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly since: number;
+  begin(): void;
+  reject(error: Error): void;
+}
+
+/** Runs reads of documents for some milliseconds in each turn of the event loop. The others wait in order. */
+export class Turns {
+  readonly #waiting: Waiting[] = [];
+  readonly #waitAtMostMs: number;
+  #usedMs = 0;
+  #isScheduled = false;
+
+  /** @param waitAtMostMs rejects a longer wait; 0 for no limit */
+  constructor(waitAtMostMs: number) {
+    this.#waitAtMostMs = waitAtMostMs;
+  }
+
+  /** Runs a read at once, or in a later turn. @throws ClientLeft, Overloaded */
+  run<T>(request: IncomingMessage, response: ServerResponse, read: () => MaybePromise<T>): MaybePromise<T> {
+    if (this.#usedMs < TURN_MS && this.#waiting.length === 0) return this.#measured(read);
+    return new Promise<T>((resolve, reject) => {
+      const begin = () => {
+        try {
+          resolve(this.#measured(read));
+        } catch (error) {
+          reject(error);
+        }
+      };
+      this.#waiting.push({ request, response, since: performance.now(), begin, reject });
+    });
+  }
+
+  #measured<T>(read: () => T): T {
+    const began = performance.now();
+    try {
+      return read();
+    } finally {
+      this.#usedMs += performance.now() - began;
+      this.#schedule();
+    }
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(this.#next);
+  }
+
+  readonly #next = (): void => {
+    this.#isScheduled = false;
+    this.#usedMs = 0;
+    while (this.#usedMs < TURN_MS) {
+      const next = this.#waiting.shift();
+      if (!next) return;
+      const { request, response, since, begin, reject } = next;
+      if (request.socket.destroyed || response.writableEnded) reject(new ClientLeft());
+      else if (this.#waitAtMostMs > 0 && performance.now() - since > this.#waitAtMostMs)
+        reject(new Overloaded('the event loop is busy'));
+      else begin();
+    }
+  };
+}
