@@ -1,4 +1,5 @@
 import { FEATURE_CONFIG, FEATURES } from '../app/features.ts';
+import { openFilesMisfit } from '../app/open-files.ts';
 import { type Environment, type InspectedConfig, inspectConfig } from '../config/config.ts';
 import { BadSetting } from '../config/settings.ts';
 import { messageOf } from '../domain/errors.ts';
@@ -42,6 +43,7 @@ export async function examine(env: Environment, now = () => new Date()): Promise
       find: async () => (await check?.(config)) ?? [],
     })),
     { name: 'ports', settings: [], find: () => checkPorts(config) },
+    { name: 'open files', settings: [], find: async () => checkOpenFiles(config) },
     { name: 'sources', settings: [], find: () => checkSources(config, env, now) },
   ];
   const found = await Promise.all(checks.map((check) => run(check, env)));
@@ -68,6 +70,12 @@ async function run({ name, settings, find }: Check, env: Environment): Promise<r
         : problemOf(name, error.message),
     ];
   }
+}
+
+/** Checks the limit of this process: that of a service may be another one, and its start checks that. */
+function checkOpenFiles({ settings }: InspectedConfig): Finding[] {
+  const misfit = openFilesMisfit(settings);
+  return misfit ? [warning('open files', misfit.what, misfit.remedy)] : [];
 }
 
 function checkConfiguration({ settings, named, problems }: InspectedConfig): Finding[] {

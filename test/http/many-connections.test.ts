@@ -1,7 +1,10 @@
-/** One process with the default MAX_CONNECTIONS, all of them open. */
+/** One process with the default MAX_CONNECTIONS, all of them open; and one that runs out of files. */
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { expect, it } from 'vitest';
 import { startProgram } from '../support/program.ts';
+import { until } from '../support/until.ts';
 
 const PROGRAM = new URL('programs/many-connections.ts', import.meta.url).pathname;
 const CONNECTIONS = 10_000;
@@ -21,7 +24,7 @@ it.skipIf(lacking !== '')(
   `10,000 connections stay open, and each is answered twice${lacking}`,
   async () => {
     const through = ['sh', '-c', `ulimit -n ${needed} && exec "$0" "$@"`];
-    await using server = await startProgram(PROGRAM, ['serve'], { through });
+    await using server = await startProgram(PROGRAM, ['serve', '21000'], { through });
     const { port, token } = await server.answer('port');
     await using clients = await startProgram(
       PROGRAM,
@@ -37,3 +40,31 @@ it.skipIf(lacking !== '')(
   },
   240_000,
 );
+
+it('a process without a file left refuses connections, and answers on those that it has', async () => {
+  const through = ['sh', '-c', 'ulimit -n 64 && exec "$0" "$@"'];
+  await using server = await startProgram(PROGRAM, ['serve', '0'], { through });
+  const { port, token } = await server.answer('port');
+  const request = `GET /v1/clusters HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+  const client = connect({ port: Number(port), host: '127.0.0.1' });
+  const answer = async () => {
+    const next = once(client, 'data');
+    client.write(request);
+    return String((await next)[0]);
+  };
+  expect(await answer()).toMatch(/^HTTP\/1\.1 200 /);
+  const silent = Array.from({ length: 100 }, () =>
+    connect({ port: Number(port), host: '127.0.0.1' })
+      .on('error', () => {})
+      .resume(),
+  );
+  let closed = 0;
+  for (const socket of silent) socket.on('close', () => (closed += 1));
+  await until(() => closed > 30);
+  // Its timers run several times.
+  for (let i = 0; i < 4; i++) await server.answer('alive');
+  expect(await answer()).toMatch(/^HTTP\/1\.1 200 /);
+  for (const socket of [client, ...silent]) socket.destroy();
+  const health = await until(() => fetch(`http://127.0.0.1:${port}/healthz`).catch(() => undefined));
+  expect(health.status).toBe(200);
+});

@@ -15,6 +15,7 @@ import { Disposer } from '../disposer.ts';
 import { FEATURE_SETTINGS, openTracing } from '../features.ts';
 import { inLogContext } from '../log-context.ts';
 import { openLogger } from '../logger.ts';
+import { openFilesMisfit } from '../open-files.ts';
 import { apiOptions, composeReader } from '../reader.ts';
 import { canSharePort, listen } from './listen.ts';
 import { offerOps, ownMetrics } from './ops.ts';
@@ -76,12 +77,17 @@ async function openApi(config: Configured, env: Environment, closing: Disposer, 
   const counts = new RequestCounts();
   const reader = closing.use(await composeReader(config, logger, (kind) => metrics.unusable(kind)));
   const metrics = apiMetrics(counts);
+  const misfit = openFilesMisfit(config.settings);
+  if (misfit) logger.warn({ connections: misfit.connections }, `${misfit.what}; ${misfit.remedy}`);
   reader.addMetrics(metrics.registry);
   const app = buildApp({
     ...reader,
     logger,
     version: VERSION,
-    ...apiOptions(config.settings),
+    ...apiOptions({
+      ...config.settings,
+      ...(misfit && { MAX_CONNECTIONS: misfit.connections }),
+    }),
     observe: counts.add,
     inLogContext,
   });

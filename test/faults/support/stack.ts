@@ -82,6 +82,8 @@ export interface StackOptions {
   /** Starts the servers of cache and queues, e.g. a Redis Cluster; unless given, a new Redis for each. */
   readonly engine?: () => Promise<Engine>;
   readonly settings?: Readonly<Record<string, string>>;
+  /** Command and arguments before Node's, for readers. */
+  readonly through?: readonly string[];
   /** Starts a proxy of the readers to PostgreSQL or to replicas; the worker's unless given. */
   readonly readersDatabase?: () => Promise<FaultProxy>;
 }
@@ -130,6 +132,7 @@ export async function openStack({
   postgres: start,
   engine: startEngine,
   settings,
+  through = [],
   readersDatabase,
 }: StackOptions = {}): Promise<Stack> {
   await using opened = new AsyncDisposableStack();
@@ -171,6 +174,7 @@ export async function openStack({
     const program = programs.use(
       await startProgram(of, ['serve'], {
         env: { ...ofReaders, PORT: String(port), OPS_PORT: String(opsPort) },
+        through,
       }),
     );
     return { name, url: `http://127.0.0.1:${port}`, program };

@@ -1,4 +1,7 @@
-/** Programs of the test with 10,000 connections: `serve` answers, `connect <port> <count> <token>` holds connections. */
+/**
+ * Programs of tests with many connections: `serve <most connections>` answers, and reports that it is alive; `connect <port> <count>
+ * <token>` holds connections.
+ */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { listen, testApi } from '../harness.ts';
@@ -7,8 +10,9 @@ const [what, ...given] = process.argv.slice(2);
 const print = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`);
 
 if (what === 'serve') {
-  const api = await testApi({ limits: { maxConnections: 21_000 } });
+  const api = await testApi({ limits: { maxConnections: Number(given[0]), maxEventLoopDelayMs: 1000 } });
   print({ port: await listen(api.app), token: api.token });
+  setInterval(() => print({ alive: process.uptime() }), 1000);
 } else {
   const [port = 0, count = 0] = given.map(Number);
   const request = `GET /v1/clusters HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${given[2]}\r\n\r\n`;
