@@ -53,9 +53,12 @@ it('searches of many connections leave the event loop to others', async () => {
   const { counts, features } = slowSearch();
   await using api = await testApi({ features });
   const port = await listen(api.app);
+  let accepted = 0;
+  api.app.server.on('connection', () => (accepted += 1));
   const health = connect({ port, host: '127.0.0.1' });
   const clients = Array.from({ length: 40 }, () => connect({ port, host: '127.0.0.1' }));
   await Promise.all([health, ...clients].map((client) => once(client, 'connect')));
+  await until(() => accepted === clients.length + 1);
   const answers = clients.map((client) => once(client, 'data'));
   for (const client of clients) client.write(searchOf(api.token));
   await until(() => counts.begun > 0);
