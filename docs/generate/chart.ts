@@ -127,6 +127,10 @@ export function updatedSchema(text: string): string {
   const properties = schema.properties ?? {};
   properties.settings = settingsSchema(false, { type: ['string', 'integer', 'boolean'] });
   properties.secretSettings = settingsSchema(true, { $ref: '#/definitions/secretKey' });
+  for (const component of ['readers', 'workers', 'migration']) {
+    const own = properties[component]?.properties;
+    if (own) own.secretSettings = properties.secretSettings;
+  }
   const { $schema: _, title: __, ...file } = JSON.parse(schemaText()) as JsonSchema;
   const sources = properties.sources?.properties;
   if (sources) sources.file = file;

@@ -102,7 +102,8 @@ describe('the templates', () => {
     const used = new Set([...text.matchAll(/\.Values\.([\w.]+)/g)].map(([, path = '']) => path));
     expect(used.size).toBeGreaterThan(40);
     const known = (path: string) =>
-      /^(settings|secretSettings)\./.test(path) || valueAt(values, path) !== undefined;
+      /^(settings|secretSettings|(readers|workers|migration)\.secretSettings)\./.test(path) ||
+      valueAt(values, path) !== undefined;
     expect([...used].filter((path) => !known(path))).toEqual([]);
   });
 

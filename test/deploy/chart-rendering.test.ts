@@ -8,6 +8,7 @@ import { inPackage, VERSION } from '../../src/config/package.ts';
 import { onPath } from '../../src/processes/on-path.ts';
 import { HELM, KUBECONFORM, needs } from '../support/needs.ts';
 import {
+  containerOf,
   FOLDER,
   helm,
   KUBERNETES,
@@ -102,6 +103,62 @@ function checkRestrictions(set: string, pod: PodSpec): void {
   for (const { emptyDir } of volumes) if (emptyDir) expect(emptyDir.sizeLimit, set).toMatch(/^\d+[MG]i$/);
 }
 
+it(
+  'each component gets only the secrets that it needs, and its own ones replace the common ones',
+  hasHelm,
+  () => {
+    const secretsIn = (set: string) => {
+      const all = objects(set, '--is-upgrade');
+      const of = (kind: string, component: string) =>
+        Object.fromEntries(
+          containerOf(all, kind, `fleetbook-${component}`).env.flatMap(({ name, valueFrom }) =>
+            valueFrom ? [[name, `${valueFrom.secretKeyRef.name}/${valueFrom.secretKeyRef.key}`]] : [],
+          ),
+        );
+      return [of('Deployment', 'readers'), of('Deployment', 'workers'), of('Job', 'migration')];
+    };
+    expect(secretsIn('pooler-and-sentinels')).toEqual([
+      {
+        DATABASE_URL: 'fleetbook-api/pooler',
+        READER_DATABASE_URL: 'fleetbook-api/replica',
+        CACHE_REDIS_URL: 'fleetbook-api/cache',
+      },
+      {
+        DATABASE_URL: 'fleetbook-jobs/pooler',
+        DIRECT_DATABASE_URL: 'fleetbook-jobs/direct',
+        QUEUE_REDIS_URL: 'fleetbook-jobs/queue',
+        CACHE_REDIS_URL: 'fleetbook-jobs/cache',
+      },
+      { DATABASE_URL: 'fleetbook-owner/pooler', DIRECT_DATABASE_URL: 'fleetbook-owner/direct' },
+    ]);
+    const [readers, workers, migration] = secretsIn('sources');
+    expect(Object.keys(readers ?? {})).toEqual(['DATABASE_URL', 'REDIS_URL']);
+    expect(Object.keys(workers ?? {}).sort()).toEqual([
+      'ALERT_WEBHOOK_SECRET',
+      'ALERT_WEBHOOK_URL',
+      'DATABASE_URL',
+      'REDIS_URL',
+    ]);
+    expect(Object.keys(migration ?? {})).toEqual(['DATABASE_URL']);
+    const [trialReaders] = secretsIn('trial');
+    expect(Object.keys(trialReaders ?? {})).toEqual(['DATABASE_URL', 'CACHE_REDIS_URL']);
+  },
+);
+
+it('the operators’ port admits no pod that operatorsFrom does not name', hasHelm, () => {
+  const ports = (...args: string[]) =>
+    objects('external', '--set', 'secretSettings.OPS_TOKEN.name=fleetbook', ...args)
+      .filter(({ kind }) => kind === 'NetworkPolicy')
+      .flatMap(({ spec }) => (spec.ingress ?? []) as { ports: { port: number }[]; _from?: unknown[] }[])
+      .flatMap((rule) => rule.ports.map(({ port }) => [port, rule._from?.length ?? 'all']));
+  expect(ports()).toEqual([[3000, 'all']]);
+  expect(ports('--set', 'networkPolicy.operatorsFrom[0].podSelector.matchLabels.app=prometheus')).toEqual([
+    [3000, 'all'],
+    [3001, 1],
+    [3001, 1],
+  ]);
+});
+
 it('kubeconform refuses an unknown field and an unknown kind', hasBoth, () => {
   const text = rendered('external');
   expect(conform(text.replace('automountServiceAccountToken', 'automountToken')).status).toBe(1);
@@ -136,6 +193,7 @@ const WRONG: readonly (readonly [set: string, value: string, problem: RegExp])[]
     'monitoring.serviceMonitor.enabled=true',
     /operators' port is closed; set secretSettings.OPS_TOKEN/,
   ],
+  ['ingress', 'networkPolicy.operatorsFrom=null', /operatorsFrom admits no pod.*name the namespace/],
   ['external', 'ingress.enabled=true', /ingress.hosts is empty; name the hosts/],
   ['external', 'httpRoute.enabled=true', /httpRoute.parentRefs is empty; name the Gateway/],
   ['external', 'readers.autoscaling.minReplicas=20', /raise maxReplicas/],

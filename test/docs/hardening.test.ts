@@ -152,6 +152,21 @@ describe('the users of the hardening guide', () => {
     expect(await admin.exists(key)).toBe(0);
   });
 
+  it('let a reader of PostgreSQL select any organization, as the page says, and change nothing', async () => {
+    const sql = postgres(api(), { max: 1, onnotice: () => {} });
+    await using stack = new AsyncDisposableStack();
+    stack.defer(() => sql.end({ timeout: 5 }));
+    const clustersOf = async (organizationId: number) => {
+      await sql`select set_config('app.org_id', ${String(organizationId)}, false)`;
+      return (await sql`select organization_id from clusters`).map((row) => row.organization_id as number);
+    };
+    expect(await sql`select from clusters`).toHaveLength(0);
+    expect(new Set(await clustersOf(sample.a))).toEqual(new Set([sample.a]));
+    expect(new Set(await clustersOf(sample.b))).toEqual(new Set([sample.b]));
+    for (const table of ['clusters', 'machines', 'organizations', 'regions'])
+      await expect(sql`delete from ${sql(table)}`, table).rejects.toThrow('permission denied');
+  });
+
   it.each([
     ['the API', api, ['tokens', 'operators', 'operator_tokens', 'audit_log', 'held_batches']],
     ['a worker', jobs, []],

@@ -14,15 +14,17 @@
 {{- if not .Values.image.repository }}
 {{- fail "image.repository is empty; set it to the repository of the image, such as registry.example.com/fleetbook" }}
 {{- end }}
-{{- if and (eq .Values.database.mode "external") (not $secrets.DATABASE_URL) }}
-{{- fail "secretSettings.DATABASE_URL is missing; set it to {name, key} of the Secret with the URL of PostgreSQL, or set database.mode to cloudnativepg or trial" }}
+{{- range $component := list "readers" "workers" (ternary "migration" "workers" .Values.migration.enabled) }}
+{{- $of := include "fleetbook.secretsOf" (list $ $component) | fromJson }}
+{{- if and (eq $.Values.database.mode "external") (not $of.DATABASE_URL) }}
+{{- fail (printf "%s need an address of PostgreSQL, and secretSettings.DATABASE_URL is missing; set it, or %s.secretSettings.DATABASE_URL, to {name, key} of the Secret with the URL, or set database.mode to cloudnativepg or trial" $component $component) }}
+{{- end }}
+{{- if and (eq $.Values.redis.mode "external") (ne $component "migration") (not (or $of.REDIS_URL (and (or $of.QUEUE_REDIS_URL (eq $component "readers")) $of.CACHE_REDIS_URL))) }}
+{{- fail (printf "%s need addresses of Redis: secretSettings.QUEUE_REDIS_URL and secretSettings.CACHE_REDIS_URL are missing; set both, or secretSettings.REDIS_URL, or set redis.mode to trial" $component) }}
+{{- end }}
 {{- end }}
 {{- if and (ne .Values.database.mode "external") $secrets.DATABASE_URL }}
 {{- fail (printf "database.mode is %s, which makes an own DATABASE_URL; remove secretSettings.DATABASE_URL, or set database.mode to external" .Values.database.mode) }}
-{{- end }}
-{{- $hasRedis := or $secrets.REDIS_URL (and $secrets.QUEUE_REDIS_URL $secrets.CACHE_REDIS_URL) }}
-{{- if and (eq .Values.redis.mode "external") (not $hasRedis) }}
-{{- fail "secretSettings.QUEUE_REDIS_URL and secretSettings.CACHE_REDIS_URL are missing; set both, or secretSettings.REDIS_URL, or set redis.mode to trial" }}
 {{- end }}
 {{- if and (eq .Values.redis.mode "trial") (or $secrets.REDIS_URL $secrets.QUEUE_REDIS_URL $secrets.CACHE_REDIS_URL) }}
 {{- fail "redis.mode is trial, which makes own URLs of Redis; remove them from secretSettings, or set redis.mode to external" }}
@@ -31,6 +33,13 @@
 {{- range $value, $isOn := dict "monitoring.serviceMonitor.enabled" .Values.monitoring.serviceMonitor.enabled "operators.ingress.enabled" .Values.operators.ingress.enabled }}
 {{- if $isOn }}
 {{- fail (printf "%s is true, but the operators' port is closed; set secretSettings.OPS_TOKEN to {name, key} of a Secret with at least 32 random characters" $value) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if and .Values.networkPolicy.enabled (not .Values.networkPolicy.operatorsFrom) }}
+{{- range $value, $isOn := dict "monitoring.serviceMonitor.enabled" .Values.monitoring.serviceMonitor.enabled "operators.ingress.enabled" .Values.operators.ingress.enabled }}
+{{- if $isOn }}
+{{- fail (printf "%s is true, but networkPolicy.operatorsFrom admits no pod to the operators' port; name the namespace of Prometheus or of the ingress controller, such as [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]" $value) }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -16,43 +16,68 @@
       key: {{ index . 2 }}
 {{- end }}
 
-{{/* Addresses of PostgreSQL. The migration gets these alone. */}}
-{{- define "fleetbook.databaseEnv" -}}
+{{/* The secrets of a component as JSON: its own ones, and the common ones that it needs. Call it with (list $ "component"). */}}
+{{- define "fleetbook.secretsOf" -}}
+{{- $component := index . 1 -}}
+{{- with index . 0 -}}
+{{- $own := (index .Values $component).secretSettings -}}
+{{- $all := merge (dict) $own .Values.secretSettings -}}
+{{- if eq $component "migration" -}}
+{{- $all = pick $all "DATABASE_URL" "DIRECT_DATABASE_URL" -}}
+{{- else if eq $component "readers" -}}
+{{- $all = omit $all "DIRECT_DATABASE_URL" "QUEUE_REDIS_URL" "OPS_OIDC_CLIENT_SECRET" "ALERT_WEBHOOK_URL" "ALERT_WEBHOOK_SECRET" -}}
+{{- else -}}
+{{- $all = omit $all "READER_DATABASE_URL" -}}
+{{- end -}}
+{{ toJson $all }}
+{{- end }}
+{{- end }}
+
+{{/* Variables from Secrets. Call it with (list $ "component"). */}}
+{{- define "fleetbook.secretEnv" -}}
+{{- $component := index . 1 -}}
+{{- $secrets := include "fleetbook.secretsOf" . | fromJson -}}
+{{- with index . 0 -}}
 {{- $name := include "fleetbook.fullname" . -}}
-{{- if eq .Values.database.mode "trial" -}}
+{{- if not $secrets.DATABASE_URL }}
+{{- if eq .Values.database.mode "trial" }}
 {{ include "fleetbook.fromSecret" (list "DATABASE_URL" (printf "%s-trial" $name) "DATABASE_URL") }}
-{{- else if eq .Values.database.mode "cloudnativepg" -}}
+{{- else if eq .Values.database.mode "cloudnativepg" }}
 {{ include "fleetbook.fromSecret" (list "DATABASE_URL" (printf "%s-db-app" $name) "uri") }}
 {{- end }}
-{{- range $setting := list "DATABASE_URL" "DIRECT_DATABASE_URL" }}
-{{- with index $.Values.secretSettings $setting }}
-{{ include "fleetbook.fromSecret" (list $setting .name (.key | default $setting)) }}
+{{- end }}
+{{- if and (eq .Values.redis.mode "trial") (ne $component "migration") }}
+{{- if eq $component "workers" }}
+{{ include "fleetbook.fromSecret" (list "QUEUE_REDIS_URL" (printf "%s-trial" $name) "QUEUE_REDIS_URL") }}
+{{- end }}
+{{ include "fleetbook.fromSecret" (list "CACHE_REDIS_URL" (printf "%s-trial" $name) "CACHE_REDIS_URL") }}
+{{- end }}
+{{- range $setting, $secret := $secrets }}
+{{ include "fleetbook.fromSecret" (list $setting $secret.name ($secret.key | default $setting)) }}
 {{- end }}
 {{- end }}
 {{- end }}
 
-{{/* Variables of readers and workers, without those of one component. */}}
+{{/* Variables of readers and workers. Call it with (list $ "component"). */}}
 {{- define "fleetbook.env" -}}
-{{- $name := include "fleetbook.fullname" . -}}
 - name: HOST
   value: 0.0.0.0
 - name: PORT
   value: "3000"
 - name: OPS_PORT
   value: "3001"
-{{ include "fleetbook.databaseEnv" . | trim }}
-{{- if eq .Values.redis.mode "trial" }}
-{{ include "fleetbook.fromSecret" (list "QUEUE_REDIS_URL" (printf "%s-trial" $name) "QUEUE_REDIS_URL") }}
-{{ include "fleetbook.fromSecret" (list "CACHE_REDIS_URL" (printf "%s-trial" $name) "CACHE_REDIS_URL") }}
-{{- end }}
-{{- range $setting, $secret := omit .Values.secretSettings "DATABASE_URL" "DIRECT_DATABASE_URL" }}
-{{ include "fleetbook.fromSecret" (list $setting $secret.name ($secret.key | default $setting)) }}
-{{- end }}
+{{ include "fleetbook.secretEnv" . | trim }}
+{{- $isReader := eq (index . 1) "readers" }}
+{{- with index . 0 }}
 {{- range $setting, $value := .Values.settings }}
+{{- /* Only workers sign operators in and send alerts, and only they have these secrets. */}}
+{{- if not (and $isReader (regexMatch "^(OPS_OIDC|ALERT)_" $setting)) }}
 - name: {{ $setting }}
   value: {{ include "fleetbook.settingValue" $value }}
 {{- end }}
+{{- end }}
 {{- with .Values.extraEnv }}
 {{ toYaml . }}
+{{- end }}
 {{- end }}
 {{- end }}
