@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { Environment } from '../config/source-config.ts';
 import { type FoundCluster, searchClusters } from '../db/clusters.ts';
 import { type FoundMachine, searchMachines } from '../db/machines.ts';
+import { hourly } from '../domain/text/quantities.ts';
 import { existingOrganization } from './accounts/org.ts';
 import { knownProvider } from './terminal/known-provider.ts';
 import { openDatabase } from './terminal/open-database.ts';
@@ -59,7 +60,7 @@ function machineTable(rows: readonly FoundMachine[]): string {
       row.provider,
       String(row.cpu),
       memoryText(row),
-      row.price === null ? '-' : String(Number((row.price * 60).toPrecision(5))),
+      row.price === null ? '-' : hourly(row.price, 5),
       row.excludedReason ?? '',
     ]),
   );

@@ -4,6 +4,7 @@ import type { Sql } from '../../db/connection/client.ts';
 import { storedCurrency } from '../../db/prices/currency.ts';
 import { machinesNamed, type PriceHistory, priceHistory } from '../../db/prices/prices.ts';
 import { readPlace } from '../../domain/text/names.ts';
+import { hourly } from '../../domain/text/quantities.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 import { openDatabase } from '../terminal/open-database.ts';
 import { add, type Env, type Json, readId } from '../terminal/options.ts';
@@ -78,7 +79,7 @@ function shownPrice(row: PriceHistory['prices'][number], dearest: number, width:
   const source = sourcePrice(row);
   if (withdrawn !== null) return `withdrawn  ${source} ${WITHDRAWN[withdrawn]}`;
   const bar = '█'.repeat(Math.round(((price ?? 0) / dearest) * width)).padEnd(width);
-  return `${String(Number(((price ?? 0) * 60).toPrecision(5))).padStart(9)}  ${bar}  ${source}`;
+  return `${hourly(price ?? 0, 5).padStart(9)}  ${bar}  ${source}`;
 }
 
 function day(instant: string): string {

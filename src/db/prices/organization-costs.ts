@@ -1,5 +1,6 @@
 /** Reads the inputs of the costs of an organization's clusters, for operators and webhooks. */
 import type { KnownMachine, StoredCluster } from '../../domain/prices/cheaper-machines.ts';
+import { nodePrice } from '../../domain/prices/cost.ts';
 import type { Sql } from '../connection/client.ts';
 import { DISKS_JSON, IS_PUBLISHED } from '../shown-rows.ts';
 
@@ -47,7 +48,7 @@ export async function machinesNear(
       or m.region_id = any(${regionIds}::integer[]) and ${sql.unsafe(IS_PUBLISHED)} and m.price is not null`;
   return rows.map(({ price, monthlyCap, ...machine }) => ({
     ...machine,
-    list: price === null ? null : { price, monthlyCap },
+    list: price === null ? null : nodePrice(price, monthlyCap),
   }));
 }
 

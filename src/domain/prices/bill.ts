@@ -1,17 +1,16 @@
 /** What a machine costs with storage, traffic and addresses. Exact: the parts add up to the total. */
 import Big from 'big.js';
-import type { NodePrice } from './cost.ts';
-import { PERIOD_MINUTES } from './price.ts';
+import { AMOUNT_PLACES, type NodePrice } from './cost.ts';
+import { HOURS_PER_MONTH } from './price.ts';
 import type { RegionItem, StoredRegionPrice } from './region-price.ts';
 
 const Exact = Big();
 // Enough for a quotient that is rounded once more.
 Exact.DP = 40;
-Exact.RM = Exact.roundHalfUp;
+Exact.RM = Exact.roundHalfEven;
 
-const HOURS_PER_MONTH = PERIOD_MINUTES.month / PERIOD_MINUTES.hour;
-/** Significant digits of the total: as many as a JSON number has without a rounding error. */
-const DIGITS = 12;
+/** Significant digits of a total: as many as a JSON number has without a rounding error. */
+const DIGITS = 15;
 const GIB_PER_GB = new Exact(10 ** 9).div(2 ** 30);
 
 /** A price of a region as `StoredRegionPrice` has it: per minute, or per unit for traffic. */
@@ -59,8 +58,8 @@ export function billOf(machine: BilledMachine, needs: Needs): Bill {
   const known = Object.values(parts).filter((part) => part !== null);
   const sum = (amounts: readonly Big[]) => amounts.reduce((all, each) => all.plus(each), new Exact(0));
   const total = sum(known);
-  // All parts have the places of the total, so that they add up.
-  const places = Math.max(0, DIGITS - 1 - (total.eq(0) ? 0 : total.e));
+  // The places of other costs, so that a month of a machine has one price. A very large total has fewer, for all of its parts.
+  const places = Math.max(0, Math.min(AMOUNT_PLACES, DIGITS - 1 - (total.eq(0) ? 0 : total.e)));
   const rounded = (amount: Big) => amount.round(places);
   const text = (part: Part) => {
     const amount = parts[part];
@@ -85,9 +84,9 @@ function beyond(needed: string, included: number | null): Big {
 function machineCost({ price, monthlyCap }: BilledMachine, hours: string): Big {
   const hourly = new Exact(price).times(60);
   if (monthlyCap === null) return hourly.times(hours);
-  const months = Math.floor(Number(hours) / HOURS_PER_MONTH);
+  const months = new Exact(hours).div(HOURS_PER_MONTH).round(0, Big.roundDown);
   const atMost = (amount: Big) => (amount.gt(monthlyCap) ? new Exact(monthlyCap) : amount);
-  const rest = new Exact(hours).minus(months * HOURS_PER_MONTH);
+  const rest = new Exact(hours).minus(months.times(HOURS_PER_MONTH));
   return atMost(hourly.times(HOURS_PER_MONTH))
     .times(months)
     .plus(atMost(hourly.times(rest)));

@@ -19,7 +19,7 @@ export interface StoredCluster extends Pick<ClusterDocument, 'shards' | 'replica
 
 export interface CheaperMachine {
   readonly machine: KnownMachine;
-  /** In a month, in units of 10^-6. */
+  /** In a month, in units of 10^-8. */
   readonly saving: bigint;
 }
 

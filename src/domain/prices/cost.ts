@@ -1,14 +1,23 @@
 /** What a cluster costs. Amounts are whole numbers of small units, so that parts add up exactly. See docs/decisions/0096. */
 import type { ClusterDocument, DiskSizeUnit } from '../cluster.ts';
 import type { MemoryUnit } from '../machine.ts';
-import { decimal, MINUTES_PER_MONTH, percentOff, rounded, type Unscaled, unscaled } from './price.ts';
+import {
+  decimal,
+  MINUTES_PER_MONTH,
+  numberOf,
+  percentOff,
+  rounded,
+  type Unscaled,
+  unscaled,
+} from './price.ts';
 import type { PriceBookEntry } from './price-book.ts';
 
-/** Places of an amount per minute and per month. */
+/** Places of an amount per minute. */
 const MINUTE_PLACES = 12;
-const MONTH_PLACES = 6;
+/** Places of what is paid for a month, or for any other number of hours. */
+export const AMOUNT_PLACES = 8;
 
-/** What something costs, in units of 10^-12 a minute and 10^-6 a month. */
+/** What something costs, in units of 10^-12 a minute and 10^-8 a month. */
 export interface Amount {
   readonly perMinute: bigint;
   readonly perMonth: bigint;
@@ -24,13 +33,13 @@ export interface NodePrice {
   readonly monthlyCap: string | null;
 }
 
-/** @throws Error for a text that is no decimal */
+/** Returns a list price as answers state it: all costs are calculated from these decimals. @throws Error for a text that is no decimal */
 export function nodePrice(price: string | number, cap: string | number | null | undefined): NodePrice {
-  return { price: decimalOf(price), monthlyCap: cap === null || cap === undefined ? null : decimalOf(cap) };
+  return { price: stated(price), monthlyCap: cap === null || cap === undefined ? null : stated(cap) };
 }
 
-function decimalOf(value: string | number): string {
-  const text = decimal(value);
+function stated(value: string | number): string {
+  const text = decimal(Number(value));
   if (text === undefined) throw new Error(`${value} is no decimal`);
   return text;
 }
@@ -83,7 +92,7 @@ export function clusterCost(
 export function machineAmount({ price, monthlyCap }: NodePrice, nodes: number): Amount {
   const count = BigInt(nodes);
   const [units, places] = unscaled(price);
-  const inMonth = (of: Unscaled) => rounded([of[0] * count, of[1]], MONTH_PLACES);
+  const inMonth = (of: Unscaled) => rounded([of[0] * count, of[1]], AMOUNT_PLACES);
   const uncapped = inMonth([units * BigInt(MINUTES_PER_MONTH), places]);
   const cap = monthlyCap === null ? undefined : inMonth(unscaled(monthlyCap));
   return {
@@ -113,7 +122,7 @@ function diskAmount({ type, size, unit }: Disk, nodes: number): Amount | null {
   const divisor = BYTES[PRICED_UNIT[type.unit]];
   return {
     perMinute: rounded([units, places], MINUTE_PLACES, divisor),
-    perMonth: rounded([units * BigInt(MINUTES_PER_MONTH), places], MONTH_PLACES, divisor),
+    perMonth: rounded([units * BigInt(MINUTES_PER_MONTH), places], AMOUNT_PLACES, divisor),
   };
 }
 
@@ -132,20 +141,17 @@ export interface ShownAmount {
   readonly per_month: number;
 }
 
-/** Returns the numbers nearest to the amount. They have its exact decimals below 2^13 a minute and 2^33 a month. */
+/** Returns the numbers nearest to the amount. They have its exact decimals below 9,007 a minute and 90 million a month. */
 export function shownAmount({ perMinute, perMonth }: Amount): ShownAmount {
-  return {
-    per_minute: Number(perMinute) / 10 ** MINUTE_PLACES,
-    per_month: shownMonth(perMonth),
-  };
+  return { per_minute: numberOf(perMinute, MINUTE_PLACES), per_month: shownMonth(perMonth) };
 }
 
 /** Returns the number nearest to units of an amount per month. */
 export function shownMonth(perMonth: bigint): number {
-  return Number(perMonth) / 10 ** MONTH_PLACES;
+  return numberOf(perMonth, AMOUNT_PLACES);
 }
 
 /** Returns the units of an amount per month, rounded half to even. @param amount a plain decimal */
 export function monthUnits(amount: string): bigint {
-  return rounded(unscaled(amount), MONTH_PLACES);
+  return rounded(unscaled(amount), AMOUNT_PLACES);
 }

@@ -2,6 +2,8 @@ import Big from 'big.js';
 
 /** Places of a price per minute. */
 const SCALE = 18;
+/** Places of a price that is calculated from a rounded one. */
+const DERIVED_SCALE = 15;
 
 // Half-even rounding neither drifts upwards over a million offers nor depends on their order.
 const Exact = Big();
@@ -11,7 +13,8 @@ Exact.NE = -19;
 Exact.PE = 40;
 
 /** A month has 730 hours, the figure that providers themselves use. */
-export const PERIOD_MINUTES = { minute: 1, hour: 60, month: 43_800 } as const;
+export const HOURS_PER_MONTH = 730;
+export const PERIOD_MINUTES = { minute: 1, hour: 60, month: HOURS_PER_MONTH * 60 } as const;
 export const MINUTES_PER_MONTH = PERIOD_MINUTES.month;
 export type BillingPeriod = keyof typeof PERIOD_MINUTES;
 
@@ -51,10 +54,31 @@ export function quotient(amount: string, divisor: string): string {
   return new Exact(amount).div(divisor).toFixed();
 }
 
-/** Returns the amount without a percentage of it, rounded half to even at 18 places. */
+/**
+ * Returns the amount without a percentage of it, rounded half to even at 15 places. The last digits of a price per minute are
+ * those of a rounded quotient: a product with as many places would show them, as 0.0002999999999999997 for 0.0003.
+ */
 export function percentOff(amount: string, percent: string): string {
   const left = new Exact(100).minus(percent).times('0.01');
-  return new Exact(amount).times(left).round(SCALE, Big.roundHalfEven).toFixed();
+  return new Exact(amount).times(left).round(DERIVED_SCALE, Big.roundHalfEven).toFixed();
+}
+
+/** Returns the exact difference of two numbers, as their decimals state them. */
+export function difference(a: number, b: number): number {
+  return new Exact(a).minus(b).toNumber();
+}
+
+/** Returns a quotient of numbers, rounded half to even. */
+export function ratio(value: number, of: number, places: number): number {
+  return new Exact(value).div(of).round(places, Big.roundHalfEven).toNumber();
+}
+
+/** Returns what recurs of an effective price per minute, without a payment once for this many minutes, to 15 places. */
+export function recurringPrice(effective: number, once: number, minutes: number): number {
+  const left = new Exact(effective)
+    .minus(new Exact(once).div(minutes))
+    .round(DERIVED_SCALE, Big.roundHalfEven);
+  return left.lt(0) ? 0 : left.toNumber();
 }
 
 export function isPositive(amount: string): boolean {
@@ -130,6 +154,12 @@ export function unscaled(text: string): Unscaled {
   const plain = /^-?\d+(\.\d*)?$/.test(text) ? text : new Exact(text).toFixed();
   const point = plain.indexOf('.');
   return point < 0 ? [BigInt(plain), 0] : [BigInt(plain.replace('.', '')), plain.length - 1 - point];
+}
+
+/** Returns the number nearest to units of 10^-places. It has no more digits than they have. */
+export function numberOf(units: bigint, places: number): number {
+  const isSafe = units <= Number.MAX_SAFE_INTEGER && units >= Number.MIN_SAFE_INTEGER;
+  return isSafe ? Number(units) / 10 ** places : Number(`${units}e-${places}`);
 }
 
 /** Returns a value that is not negative, divided, in units of 10^-to, rounded half to even. */

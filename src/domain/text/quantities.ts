@@ -4,9 +4,9 @@ export function noun(n: number, singular: string): string {
   return /(?:s|x|z|ch|sh)$/.test(singular) ? `${singular}es` : `${singular}s`;
 }
 
-/** Returns a price per minute as a price per hour, with four significant digits. */
-export function hourly(perMinute: number): string {
-  return String(Number((perMinute * 60).toPrecision(4)));
+/** Returns a price per minute as a price per hour, with a few significant digits. */
+export function hourly(perMinute: number, digits: 4 | 5 = 4): string {
+  return String(Number((perMinute * 60).toPrecision(digits)));
 }
 
 const UNITS = ['B', 'kB', 'MB', 'GB'] as const;

@@ -12,7 +12,7 @@ import {
   shownAmount,
   shownMonth,
 } from '../../domain/prices/cost.ts';
-import { MINUTES_PER_MONTH } from '../../domain/prices/price.ts';
+import { difference, HOURS_PER_MONTH, ratio } from '../../domain/prices/price.ts';
 import type { CatalogueIndex } from '../../snapshot/catalogue/catalogue-index.ts';
 import { cheapestRows } from '../../snapshot/catalogue/cheapest.ts';
 import { GIGABYTE } from '../../snapshot/catalogue/dictionary.ts';
@@ -34,6 +34,8 @@ export interface WantedAlternatives {
   /** The least saving in a month, in units of an amount. */
   readonly minSaving: bigint;
 }
+
+const RATIO_PLACES = 3;
 
 interface Candidate {
   readonly machine: FoundMachine;
@@ -130,7 +132,7 @@ function cheapestPerMonth(
   const known = found.get(key);
   if (known !== undefined && known.own === own) return known.candidates;
   const grouping = { count: 1, groupOf: () => 0, most };
-  const rows = cheapestRows(view, filters, { term, hours: MINUTES_PER_MONTH / 60, own }, grouping);
+  const rows = cheapestRows(view, filters, { term, hours: HOURS_PER_MONTH, own }, grouping);
   const candidates = rows.flatMap((row): Candidate[] => {
     const machine = view === index ? machineAt(index, row) : findMachine(index, view.rows.ids[row] as number);
     if (!machine) return [];
@@ -166,13 +168,10 @@ function compared(
     a === null || a === undefined || b === null ? null : a === b;
   const [disk, otherDisk] = [facts?.localDisk ?? null, other.localDisk];
   return {
-    cpu_ratio: ratio(other.cpu, cpu),
-    memory_ratio: ratio(other.ram * GIGABYTE[other.ramUnit], bytes),
+    cpu_ratio: ratio(other.cpu, cpu, RATIO_PLACES),
+    memory_ratio: ratio(other.ram * GIGABYTE[other.ramUnit], bytes, RATIO_PLACES),
     same_architecture: same(facts?.architecture, other.architecture),
     same_cpu_kind: same(facts?.cpuKind, other.cpuKind),
-    local_disk_difference: disk === null || otherDisk === null ? null : otherDisk - disk,
+    local_disk_difference: disk === null || otherDisk === null ? null : difference(otherDisk, disk),
   };
 }
-
-/** Returns three decimals. */
-const ratio = (value: number, of: number): number => Math.round((value / of) * 1000) / 1000;

@@ -1,7 +1,6 @@
 /** The terms of a machine, by list prices or an organization's own, and the list prices of a region. */
-import Big from 'big.js';
 import { type PriceHistory, pricesSince } from '../../db/prices/costs.ts';
-import { decimal, percentOff } from '../../domain/prices/price.ts';
+import { decimal, percentOff, recurringPrice } from '../../domain/prices/price.ts';
 import type { BookForTerm, PriceBookEntry } from '../../domain/prices/price-book.ts';
 import type { RegionItem } from '../../domain/prices/region-price.ts';
 import { PRICE_TERMS, type PriceTerm, TERM_MINUTES } from '../../domain/prices/term.ts';
@@ -117,22 +116,16 @@ function currentOf(
   const found = terms[term];
   if (!found) return undefined;
   const upfront = found.upfront ?? null;
+  const minutes = TERM_MINUTES[term];
+  const isPaidOnce = upfront !== null && minutes !== undefined;
   return {
     term,
-    price: recurring(found.price, upfront, TERM_MINUTES[term]),
+    price: isPaidOnce ? recurringPrice(found.price, upfront, minutes) : found.price,
     upfront,
     effective_price: found.price,
     monthly_cap: null,
     since: termsSince === undefined ? null : new Date(termsSince).toISOString(),
   };
-}
-
-/** Returns the effective price without the payment upfront, to 15 places. */
-function recurring(effective: number, upfront: number | null, minutes: number | undefined): number {
-  if (upfront === null || minutes === undefined) return effective;
-  const [all, once] = [new Big(decimal(effective) ?? 0), new Big(decimal(upfront) ?? 0)];
-  const left = all.minus(once.div(minutes)).round(15, Big.roundHalfEven);
-  return left.lt(0) ? 0 : left.toNumber();
 }
 
 /** Returns the periods of a term, the newest first. A row that changes only another term starts no period. */

@@ -16,7 +16,7 @@ const at = orNull(z.string(), 'The time of the prices; null for now');
 
 const amount = {
   per_minute: double('Sum of the known parts, to 12 decimals, in the currency of `Fleetbook-Currency`'),
-  per_month: double('Sum of the known parts in a month of 730 hours, to 6 decimals'),
+  per_month: double('Sum of the known parts in a month of 730 hours, to 8 decimals'),
 };
 const partAmount = {
   per_minute: orNull(z.number(), 'Of all nodes; null if the price is unknown'),

@@ -3,6 +3,7 @@ import { openDatabase } from '../../cli/terminal/open-database.ts';
 import { type PageOptions, pageLimit } from '../../cli/terminal/options.ts';
 import { alignedTable, memoryText, moreLine, show } from '../../cli/terminal/output.ts';
 import type { Environment } from '../../config/source-config.ts';
+import { hourly } from '../../domain/text/quantities.ts';
 import { type FoundPlan, searchPlans } from './queries.ts';
 
 export type DatabasesOptions = PageOptions & {
@@ -49,7 +50,7 @@ function planTable(rows: readonly FoundPlan[]): string {
       orDash(cpu),
       ram === null || ramUnit === null ? '-' : memoryText({ ram, ramUnit }),
       storage === null ? '-' : `${storage} GB`,
-      price === null ? '-' : String(Number((price * 60).toPrecision(5))),
+      price === null ? '-' : hourly(price, 5),
     ]),
   );
 }

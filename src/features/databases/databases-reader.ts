@@ -1,7 +1,6 @@
 /** Answers from the plans of all regions in memory. */
-import Big from 'big.js';
 import type { PublishedPlan } from '../../domain/database-plan.ts';
-import { MINUTES_PER_MONTH, product } from '../../domain/prices/price.ts';
+import { machineAmount, nodePrice, shownMonth } from '../../domain/prices/cost.ts';
 import { readCursor, writeCursor } from '../../http/protocol/page-cursor.ts';
 import type { CatalogueIndex, IndexedRegion } from '../../snapshot/catalogue/catalogue-index.ts';
 import type { SearchState } from '../../snapshot/catalogue/searchable.ts';
@@ -136,7 +135,7 @@ function shown({ regions }: CatalogueIndex, { plan, place, price }: Row): Databa
   return { ...rest, ram_unit, price, price_per_month: perMonth(exact), provider, region };
 }
 
-/** A price per minute has 18 places. 12 of a month give back a price that the provider states per month. */
+/** Returns the price of a month, as for a machine without a cap. */
 function perMonth(price: string): number {
-  return new Big(product(price, String(MINUTES_PER_MONTH))).round(12, Big.roundHalfEven).toNumber();
+  return shownMonth(machineAmount(nodePrice(price, null), 1).perMonth);
 }

@@ -54,6 +54,9 @@ const CONTINENT = `case ${CONTINENTS.map(
     `when r.country in (${COUNTRIES_OF[continent].map((country) => `'${country}'`).join(', ')}) then '${continent}'`,
 ).join(' ')} end`;
 
+/** A price per minute is a quotient of 18 places: 60 of them give back a price that the provider states per hour. */
+const hourly = (price: string): string => `round(${price} * 60, 15)`;
+
 /** One row for each machine and term, with the columns of a FOCUS 1.2 dataset and own ones (`x_`), see docs/exports.md. */
 const FOCUS: Table = {
   columns: [
@@ -75,7 +78,7 @@ const FOCUS: Table = {
       "case when t.term like 'reserved%' then 'Usage' when t.term like 'savings%' then 'Spend' end",
     ),
     column('PricingUnit', 'text', "'Hours'"),
-    column('ListUnitPrice', 'double', 'o.price * 60'),
+    column('ListUnitPrice', 'double', hourly('o.price')),
     nullable('BillingCurrency', 'text', CURRENCY),
     column('x_MachineId', 'int32', 'm.id'),
     column('x_Term', 'text', 't.term collate "C"'),
@@ -99,7 +102,7 @@ const OPENCOST: Table = {
     column('AssetClass', 'text', "'node'"),
     column('InstanceIDField', 'text', "'metadata.labels.node.kubernetes.io/instance-type'"),
     column('InstanceType', 'text', 'm.name'),
-    column('MarketPriceHourly', 'double', 'm.price * 60'),
+    column('MarketPriceHourly', 'double', hourly('m.price')),
     // OpenCost does not read it. People select a provider's rows by it.
     column('Version', 'text', 'p.name collate "C"'),
   ],

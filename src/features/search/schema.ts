@@ -61,7 +61,7 @@ export const recommendSchema = z.strictObject({
       hours: documented(z.number(), { description: 'Hours of the total' }),
       total: documented(z.number(), {
         description:
-          'Price of these hours: the sum of the known parts, in the currency of `Fleetbook-Currency`, to 12 significant digits',
+          'Price of these hours: the sum of the known parts, in the currency of `Fleetbook-Currency`, to 8 decimals',
       }),
       complete: documented(z.boolean(), { description: 'False if the price of a part is unknown' }),
       breakdown: z.strictObject({

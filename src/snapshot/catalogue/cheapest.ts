@@ -26,8 +26,9 @@ export interface Grouping {
 }
 
 const MINUTES_PER_HOUR = 60;
-/** A cost in doubles is nearer than this to the exact one. */
+/** A cost in doubles is nearer than this to the exact one, and than this for each minute: own prices have 15 places. */
 const RELATIVE_ERROR = 1e-9;
+const ERROR_PER_MINUTE = 1e-15;
 
 /** Returns rows with the cheapest ones of each group among them: costs that are nearly equal are for the caller to compare. */
 export function cheapestRows(
@@ -40,7 +41,8 @@ export function cheapestRows(
   const { first, end, types, regions } = select(index, filters);
   const costOf = nearCost(index, costing);
   const isTwin = twins(index, costing);
-  const groups = Array.from({ length: count }, () => new Cheapest(most, isTwin));
+  const error = costing.hours * MINUTES_PER_HOUR * ERROR_PER_MINUTE;
+  const groups = Array.from({ length: count }, () => new Cheapest(most, error, isTwin));
   for (let row = first; row < end; row++) {
     if (regions[regionOf[row] as number] !== 1 || types[typeOf[row] as number] !== 1) continue;
     groups[groupOf(row)]?.add(row, costOf(row));
@@ -93,14 +95,16 @@ function twins({ rows, ...index }: CatalogueIndex, { term, own }: Costing) {
 /** The cheapest rows of a group, and those that cost about as much as the last of them. */
 class Cheapest {
   readonly #most: number;
+  readonly #error: number;
   readonly #isTwin: (a: number, b: number) => boolean;
   /** The lowest costs, ascending. */
   readonly #lowest: number[] = [];
   readonly #found: { readonly row: number; readonly cost: number }[] = [];
   #bound = Number.POSITIVE_INFINITY;
 
-  constructor(most: number, isTwin: (a: number, b: number) => boolean) {
+  constructor(most: number, error: number, isTwin: (a: number, b: number) => boolean) {
     this.#most = most;
+    this.#error = error;
     this.#isTwin = isTwin;
   }
 
@@ -114,7 +118,8 @@ class Cheapest {
       cost,
     );
     if (lowest.length > this.#most) lowest.pop();
-    if (lowest.length === this.#most) this.#bound = (lowest[this.#most - 1] as number) * (1 + RELATIVE_ERROR);
+    if (lowest.length === this.#most)
+      this.#bound = (lowest[this.#most - 1] as number) * (1 + RELATIVE_ERROR) + 2 * this.#error;
   }
 
   /** Returns the rows in their order. Of twins it has the first ones. */

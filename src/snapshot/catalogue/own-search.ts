@@ -11,9 +11,9 @@ interface PricedRow extends Position {
   readonly row: number;
 }
 
-/** The exact price is near its double: it has at most 18 places. The scan computes it only for rows that may be among the best. */
+/** The exact price is near its double: it is rounded to 15 places. The scan computes it only for rows that may be among the best. */
 const RELATIVE_ERROR = 1e-12;
-const ABSOLUTE_ERROR = 1e-18;
+const ABSOLUTE_ERROR = 1e-15;
 const below = (price: number): number => price * (1 - RELATIVE_ERROR) - ABSOLUTE_ERROR;
 const above = (price: number): number => price * (1 + RELATIVE_ERROR) + ABSOLUTE_ERROR;
 

@@ -95,7 +95,7 @@ describe('a bill', () => {
     );
   });
 
-  it('equals a calculation in doubles to nine digits', () => {
+  it('equals a calculation in doubles to nine digits, or to the 8 places of an amount', () => {
     fc.assert(
       fc.property(machine, needs, (of, needed) => {
         const bill = billOf(of, needed);
@@ -104,7 +104,8 @@ describe('a bill', () => {
           const [found, other] = [bill[part], wanted[part]];
           expect(found === null).toBe(other === null);
           const error = Math.abs(Number(found) - Number(other));
-          expect(error).toBeLessThanOrEqual(1e-9 * (Number(bill.total) + Math.abs(Number(other)) + 1e-9));
+          const digits = 1e-9 * (Number(bill.total) + Math.abs(Number(other)));
+          expect(error).toBeLessThanOrEqual(digits + 0.5e-8);
         }
       }),
       { numRuns: 300 },
@@ -120,12 +121,12 @@ describe('a bill', () => {
     expect(billOf(of, needed)).toEqual({
       machine: '8.06',
       storage: '0',
-      traffic: '1.00684931507',
+      traffic: '1.00684932',
       ipv4: '0',
-      total: '9.06684931507',
+      total: '9.06684932',
       isComplete: true,
     });
-    expect(billOf({ ...of, prices: null }, { ...needed, ipv4: '1' })).toMatchObject({
+    expect(billOf({ ...of, prices: null }, { ...needed, ipv4: '2' })).toMatchObject({
       traffic: null,
       ipv4: null,
       total: '8.06',

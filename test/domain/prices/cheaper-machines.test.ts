@@ -46,7 +46,7 @@ describe('the best machine for a cluster', () => {
       machine(7, { price: '0.0001', isPublished: false }),
     ]);
     // 0.0002 × 43,800 minutes × 2 nodes.
-    expect(found).toMatchObject({ machine: { id: 2 }, saving: 17_520_000n });
+    expect(found).toMatchObject({ machine: { id: 2 }, saving: 1_752_000_000n });
   });
 
   it('has no other known architecture and no other kind of CPU', () => {
@@ -61,10 +61,10 @@ describe('the best machine for a cluster', () => {
     expect(bestOf(machines)).toBeNull();
     expect(bestOf(machines, [entry({ machineId: 2, discount: '50' })])).toMatchObject({
       machine: { id: 2 },
-      saving: 35_040_000n,
+      saving: 3_504_000_000n,
     });
     const capped = machine(2, { list: { price: '0.0012', monthlyCap: '20' } });
-    expect(bestOf([machine(1), capped])).toMatchObject({ machine: { id: 2 }, saving: 47_600_000n });
+    expect(bestOf([machine(1), capped])).toMatchObject({ machine: { id: 2 }, saving: 4_760_000_000n });
   });
 
   it('is unknown for a machine without a price', () => {

@@ -19,7 +19,7 @@ const MONTH = 730 * 60;
 
 const big = ({ perMinute, perMonth }: Amount) => ({
   minute: new Wide(String(perMinute)).times('1e-12'),
-  month: new Wide(String(perMonth)).times('1e-6'),
+  month: new Wide(String(perMonth)).times('1e-8'),
 });
 const near = (value: Big, places: number) => value.round(places, Wide.roundHalfEven).toFixed();
 
@@ -65,7 +65,7 @@ describe('the cost of a cluster', () => {
           const found = big(amount);
           expect([found.minute.toFixed(), found.month.toFixed()]).toEqual([
             near(perMinute, 12),
-            near(perMonth, 6),
+            near(perMonth, 8),
           ]);
           minute = minute.plus(found.minute);
           month = month.plus(found.month);

@@ -149,7 +149,7 @@ describe('own prices', () => {
     expect(priceOf({ providerId: 6 }, '0.0016')).toBeUndefined();
   });
 
-  it('are exact to 18 places, rounded half to even', () => {
+  it('are exact to 15 places, rounded half to even', () => {
     const amount = fc.bigInt({ min: 0n, max: 10n ** 24n });
     fc.assert(
       fc.property(amount, fc.bigInt({ min: 0n, max: 1_000_000n }), (atoms, percent) => {
@@ -158,9 +158,10 @@ describe('own prices', () => {
           return `${digits.slice(0, -places)}.${digits.slice(-places)}`;
         };
         const scaled = atoms * (1_000_000n - percent);
-        const [whole, rest] = [scaled / 1_000_000n, scaled % 1_000_000n];
-        const up = rest > 500_000n || (rest === 500_000n && whole % 2n === 1n);
-        const expected = text(up ? whole + 1n : whole, 18).replace(/\.?0+$/, '');
+        const unit = 10n ** 9n;
+        const [whole, rest] = [scaled / unit, scaled % unit];
+        const up = rest > unit / 2n || (rest === unit / 2n && whole % 2n === 1n);
+        const expected = text(up ? whole + 1n : whole, 15).replace(/\.?0+$/, '');
         expect(percentOff(text(atoms, 18), text(percent, 4))).toBe(expected);
       }),
     );

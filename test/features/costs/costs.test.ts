@@ -33,7 +33,7 @@ describe('/v1/clusters/{slug}/cost', () => {
     await using api = await openCosts(scene);
     const { small } = scene.sample;
     const disk = { size: 150.5, unit: 'GB', price: 4.5e-10, price_unit: 'GB', count: 3, reason: null };
-    const amount = { per_minute: 2.03175e-7, per_month: 0.008899 };
+    const amount = { per_minute: 2.03175e-7, per_month: 0.00889906 };
     expect(await api.json('/v1/clusters/cluster-test/cost')).toEqual({
       cluster: {
         slug: 'cluster-test',
@@ -68,7 +68,7 @@ describe('/v1/clusters/{slug}/cost', () => {
         { type: 'cluster-test 1', ...disk, ...amount },
       ],
       per_minute: 0.00030040635,
-      per_month: 13.157798,
+      per_month: 13.15779812,
       complete: true,
     });
   });
@@ -113,7 +113,7 @@ describe('/v1/clusters/{slug}/cost', () => {
     });
     expect(await cost('unlisted')).toMatchObject({
       machine: { in_catalogue: false, price: null, per_minute: null, per_month: null, reason: 'not_listed' },
-      per_month: 0.008899,
+      per_month: 0.00889906,
       complete: false,
     });
     expect(await cost('unpriced')).toMatchObject({ machine: { price: null, reason: 'no_price' } });
@@ -197,7 +197,7 @@ describe('/v1/costs', () => {
       return total.per_month !== before.total.per_month;
     });
     const { total } = await api.json<CostsDocument>('/v1/costs');
-    expect(total.per_month).toBe(26.297798);
+    expect(total.per_month).toBe(26.29779812);
     expect(counting.statements.length).toBe(statements);
   });
 
@@ -274,7 +274,7 @@ describe('past prices', () => {
     expect(await machine(11)).toMatchObject({ price: null, reason: 'no_price' });
     expect(await machine(12)).toMatchObject({ price: 0.0001 });
     const list = await api.json<CostsDocument>(`/v1/costs?at=${at(4)}Z`);
-    expect(list).toMatchObject({ at: `${at(4)}.000000Z`, total: { per_month: 26.297798, complete: true } });
+    expect(list).toMatchObject({ at: `${at(4)}.000000Z`, total: { per_month: 26.29779812, complete: true } });
 
     const history = (query = '') =>
       api.json<CostHistoryDocument>(`/v1/clusters/cluster-test/cost/history${query}`);

@@ -54,7 +54,7 @@ describe('own prices', () => {
     });
     const own = await api.json<CostsDocument>('/v1/costs');
     const list = await api.json<CostsDocument>('/v1/costs?prices=list');
-    expect([own.total.per_month, list.total.per_month]).toEqual([10.529798, 13.157798]);
+    expect([own.total.per_month, list.total.per_month]).toEqual([10.52979812, 13.15779812]);
     expect(a).toBe(scene.sample.a);
   });
 

@@ -185,7 +185,7 @@ function priceOf(
   if (!machine.isListed || list === null || list === undefined) return undefined;
   const left = new Wide(100).minus(best?.discount ?? 0).div(100);
   const cap = term === 'on_demand' ? machine.terms?.monthly_cap?.price : undefined;
-  const off = (amount: string) => new Wide(amount).times(left).round(18, Wide.roundHalfEven);
+  const off = (amount: string) => new Wide(amount).times(left).round(15, Wide.roundHalfEven);
   return { minute: off(list), cap: cap === undefined ? undefined : off(cap), entry: best?.id ?? null };
 }
 
@@ -214,7 +214,7 @@ it('a cost is the sum of its parts at any time and with any book, and equals an 
             near(wanted.minute.times(nodes), 12).toFixed(),
           );
           expect(new Wide(found.machine.per_month ?? -1).toFixed()).toBe(
-            near(month.times(nodes), 6).toFixed(),
+            near(month.times(nodes), 8).toFixed(),
           );
         } else expect([found.machine.per_minute, found.complete]).toEqual([null, false]);
         for (const [i, { type, size, unit }] of each.disks.entries()) {

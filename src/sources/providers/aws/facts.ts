@@ -1,3 +1,5 @@
+import { gigabytes } from '../../schema/facts.ts';
+
 interface StatedAttributes {
   /** `Intel Xeon Platinum 8175`, `AMD EPYC 7R13 Processor`, `AWS Graviton2 Processor`. */
   readonly physicalProcessor?: string | undefined;
@@ -35,7 +37,7 @@ function architectureOf({ physicalProcessor = '', processorArchitecture = '' }: 
 function diskOf(storage = ''): number | undefined {
   if (storage === 'EBS only') return 0;
   const { number, size } = DISKS.exec(storage)?.groups ?? {};
-  return size === undefined ? undefined : Number(number ?? 1) * numberIn(size);
+  return size === undefined ? undefined : gigabytes(Number(number ?? 1) * numberIn(size), 'GB');
 }
 
 function rateOf(performance = ''): number | undefined {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { diskIn, networkIn } from '../../schema/facts.ts';
+import { diskIn, gigabytes, networkIn } from '../../schema/facts.ts';
 import { amountIn, count, quantity } from '../../schema/fields.ts';
 import { unusable } from '../../schema/rows.ts';
 
@@ -51,7 +51,7 @@ export function localDisk({ storage, nvme }: Machine['blobs']['technical']): num
 /** Returns GB; undefined if the size of a disk is unknown. */
 export function sizeOf(disks: z.infer<typeof Disks>['disks']): number | undefined {
   const sum = disks.reduce((all, { capacity = Number.NaN, number }) => all + capacity * number, 0);
-  return Number.isNaN(sum) ? undefined : sum;
+  return Number.isNaN(sum) ? undefined : gigabytes(sum, 'GB');
 }
 
 export function isPaidByHour(row: unknown): boolean {

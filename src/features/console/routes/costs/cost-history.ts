@@ -5,6 +5,7 @@ import {
   clusterCost,
   machineAmount,
   type NodePrice,
+  nodePrice,
   nodePriceBy,
   shownMonth,
 } from '../../../../domain/prices/cost.ts';
@@ -38,7 +39,7 @@ export function costsOverTime(
     const at = times[i] ?? 0;
     const machine = byId.get(machineId);
     const price = valueAt(prices.get(machineId), at);
-    const list = price === null ? null : { price, monthlyCap: valueAt(caps.get(machineId), at) };
+    const list = price === null ? null : nodePrice(price, valueAt(caps.get(machineId), at));
     return nodePriceBy(list, machine && books[i]?.entryOf(machine));
   };
   const perProvider = new Map<string, (bigint | null)[]>();

@@ -1,5 +1,5 @@
 import type { MachinePriced, PriceHistory } from '../../../../db/prices/costs.ts';
-import { machineAmount, shownAmount } from '../../../../domain/prices/cost.ts';
+import { machineAmount, nodePrice, shownAmount } from '../../../../domain/prices/cost.ts';
 import { type StoredTerms, TERMS, type Term } from '../../../../domain/prices/term.ts';
 import type { MachineCosts, PastTerm, ShownTerm } from '../api.ts';
 
@@ -16,9 +16,8 @@ export function machineCosts(
   ) => ({
     term,
     price: Number(minute),
-    perMonth: shownAmount(
-      machineAmount({ price: minute, monthlyCap: term === 'on_demand' ? monthlyCap : null }, 1),
-    ).per_month,
+    perMonth: shownAmount(machineAmount(nodePrice(minute, term === 'on_demand' ? monthlyCap : null), 1))
+      .per_month,
     ...rest,
   });
   return {
