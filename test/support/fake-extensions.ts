@@ -76,7 +76,8 @@ export const MACHINES: readonly MachineWithFacts[] = Array.from({ length: 7 }, (
   included_ipv4: null,
 }));
 
-const TOTAL = { per_minute: 0.0048, per_month: 210.24, complete: true };
+const AMOUNT = { per_minute: 0.0048, per_month: 210.24 };
+const TOTAL = { ...AMOUNT, known_per_minute: 0.0048, known_per_month: 210.24, complete: true };
 const PLACE = {
   provider: { id: 5, name: 'Hetzner' },
   region: { name: 'Falkenstein', code: 'fsn1' },

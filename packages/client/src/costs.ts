@@ -107,6 +107,17 @@ export interface Amount {
   readonly per_month: number;
 }
 
+/** A sum of parts; null if a part is unknown. */
+export interface CostSum {
+  readonly per_minute: number | null;
+  readonly per_month: number | null;
+  /** The sums of the known parts. */
+  readonly known_per_minute: number;
+  readonly known_per_month: number;
+  /** False if a part is unknown. */
+  readonly complete: boolean;
+}
+
 /** The price of one node. Null: unknown. */
 export interface NodePrice {
   readonly price: number | null;
@@ -152,20 +163,17 @@ interface Answered {
   readonly prices: PriceList;
 }
 
-export interface ClusterCost extends Answered, Amount {
+export interface ClusterCost extends Answered, CostSum {
   readonly at: string | null;
   readonly cluster: CostedCluster;
   readonly shards: number;
   readonly replicas: number;
   readonly machine: CostedMachine;
   readonly disks: readonly CostedDisk[];
-  /** False if a part is unknown: the amounts lack it. */
-  readonly complete: boolean;
 }
 
-export interface CostTotal extends Amount {
+export interface CostTotal extends CostSum {
   readonly clusters: number;
-  readonly complete: boolean;
 }
 
 export interface Costs extends Answered {
@@ -173,11 +181,11 @@ export interface Costs extends Answered {
   readonly total: CostTotal;
   readonly providers: readonly (CostTotal & Pick<Cluster, 'provider'>)[];
   readonly regions: readonly (CostTotal & Pick<Cluster, 'provider' | 'region'>)[];
-  readonly clusters: readonly (Amount &
+  /** The most expensive first, by their known parts. */
+  readonly clusters: readonly (CostSum &
     Pick<Cluster, 'slug' | 'name' | 'provider' | 'region'> & {
       readonly machine: { readonly id: number; readonly name: string | null };
       readonly nodes: number;
-      readonly complete: boolean;
     })[];
   /** The cursor of the next page of `clusters`; null on the last page. */
   readonly next: string | null;
@@ -186,8 +194,7 @@ export interface Costs extends Answered {
 export interface CostHistory extends Answered {
   readonly cluster: CostedCluster;
   /** Oldest first. `to` is null for the prices of now. */
-  readonly steps: readonly (NodePrice &
-    Amount & { readonly from: string; readonly to: string | null; readonly complete: boolean })[];
+  readonly steps: readonly (NodePrice & CostSum & { readonly from: string; readonly to: string | null })[];
 }
 
 /** A machine that costs less, compared with that of the cluster. Null: a fact is unknown. */

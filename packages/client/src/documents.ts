@@ -173,8 +173,10 @@ export interface Recommendations {
   readonly recommendations: readonly {
     readonly machine: MachineWithFacts & PriceSource & TermFields;
     readonly hours: number;
-    /** The price of all hours, in `Answer.currency`. It is the sum of the known parts. */
-    readonly total: number;
+    /** The price of all hours, in `Answer.currency`; null if the price of a part is unknown. */
+    readonly total: number | null;
+    /** The sum of the known parts. */
+    readonly known_total: number;
     /** False if the price of a part is unknown. */
     readonly complete: boolean;
     /** Null: the price is unknown. */

@@ -174,7 +174,7 @@ export const recommendOutput = z.object({
       z.looseObject({
         machine,
         hours: z.number(),
-        total: z.number().describe('Cost for all hours, in currency'),
+        total: z.number().nullable().describe('Cost for all hours, in currency; null if a part is unknown'),
         computed: z.string().describe('How total is calculated'),
       }),
     )
@@ -218,7 +218,15 @@ const amount = {
   per_minute: z.number().describe('In currency'),
   per_month: z.number().describe('In a month of 730 hours, in currency'),
 };
-const complete = z.boolean().describe('False if a price is unknown: the amounts lack that part');
+const sum = {
+  per_minute: z.number().nullable().describe('In currency; null if a part is unknown'),
+  per_month: z
+    .number()
+    .nullable()
+    .describe('In a month of 730 hours, in currency; null if a part is unknown'),
+  known_per_month: z.number().describe('The known parts alone. Never compare it with a complete cost'),
+  complete: z.boolean().describe('False if a price is unknown'),
+};
 const costedMachine = z.looseObject({
   id: z.int(),
   name: z.string().nullable(),
@@ -230,8 +238,7 @@ const costedMachine = z.looseObject({
 export const clusterCostOutput = z.object({
   cost: z
     .looseObject({
-      ...amount,
-      complete,
+      ...sum,
       machine: costedMachine,
       disks: z.array(z.looseObject({ type: z.string(), per_month: z.number().nullable() })),
     })
@@ -239,8 +246,8 @@ export const clusterCostOutput = z.object({
     .describe('The cost of the cluster, with its parts'),
   costs: z
     .looseObject({
-      total: z.looseObject({ ...amount, complete }),
-      clusters: z.array(z.looseObject({ slug: z.string(), ...amount, complete })),
+      total: z.looseObject(sum),
+      clusters: z.array(z.looseObject({ slug: z.string(), ...sum })),
       next: z
         .string()
         .nullable()

@@ -38,9 +38,11 @@ export interface Needs {
 export const BILL_PARTS = ['machine', 'storage', 'traffic', 'ipv4'] as const;
 type Part = (typeof BILL_PARTS)[number];
 
-/** Plain decimals. A part whose price is unknown is null, and not in the total. */
+/** Plain decimals. A part whose price is unknown is null, and so is the total. */
 export type Bill = Readonly<Record<Part, string | null>> & {
-  readonly total: string;
+  readonly total: string | null;
+  /** The sum of the known parts. */
+  readonly known: string;
   readonly isComplete: boolean;
 };
 
@@ -55,9 +57,9 @@ export function billOf(machine: BilledMachine, needs: Needs): Bill {
     traffic: traffic?.times(needs.hours).div(HOURS_PER_MONTH) ?? null,
     ipv4: priceOf(prices, 'ipv4', addresses)?.times(minutes) ?? null,
   };
-  const known = Object.values(parts).filter((part) => part !== null);
+  const found = Object.values(parts).filter((part) => part !== null);
   const sum = (amounts: readonly Big[]) => amounts.reduce((all, each) => all.plus(each), new Exact(0));
-  const total = sum(known);
+  const total = sum(found);
   // The places of other costs, so that a month of a machine has one price. A very large total has fewer, for all of its parts.
   const places = Math.max(0, Math.min(AMOUNT_PLACES, DIGITS - 1 - (total.eq(0) ? 0 : total.e)));
   const rounded = (amount: Big) => amount.round(places);
@@ -65,13 +67,16 @@ export function billOf(machine: BilledMachine, needs: Needs): Bill {
     const amount = parts[part];
     return amount && rounded(amount).toFixed();
   };
+  const known = sum(found.map(rounded)).toFixed();
+  const isComplete = found.length === BILL_PARTS.length;
   return {
     machine: text('machine'),
     storage: text('storage'),
     traffic: text('traffic'),
     ipv4: text('ipv4'),
-    total: sum(known.map(rounded)).toFixed(),
-    isComplete: known.length === BILL_PARTS.length,
+    total: isComplete ? known : null,
+    known,
+    isComplete,
   };
 }
 

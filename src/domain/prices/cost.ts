@@ -65,7 +65,7 @@ export interface ClusterCost {
   readonly machine: Amount | null;
   readonly disks: readonly (Amount | null)[];
   /** The sum of the known parts. */
-  readonly total: Amount;
+  readonly known: Amount;
   readonly isComplete: boolean;
 }
 
@@ -84,7 +84,7 @@ export function clusterCost(
     nodes,
     machine,
     disks: ofDisks,
-    total: sum(parts.filter((part) => part !== null)),
+    known: sum(parts.filter((part) => part !== null)),
     isComplete: parts.every((part) => part !== null),
   };
 }
@@ -144,6 +144,26 @@ export interface ShownAmount {
 /** Returns the numbers nearest to the amount. They have its exact decimals below 9,007 a minute and 90 million a month. */
 export function shownAmount({ perMinute, perMonth }: Amount): ShownAmount {
   return { per_minute: numberOf(perMinute, MINUTE_PLACES), per_month: shownMonth(perMonth) };
+}
+
+/** A sum of parts. With an unknown part it is null. The known parts have other names, so that no reader takes them for the sum. */
+export interface ShownTotal {
+  readonly per_minute: number | null;
+  readonly per_month: number | null;
+  readonly known_per_minute: number;
+  readonly known_per_month: number;
+  readonly complete: boolean;
+}
+
+export function shownTotal(known: Amount, isComplete: boolean): ShownTotal {
+  const { per_minute, per_month } = shownAmount(known);
+  return {
+    per_minute: isComplete ? per_minute : null,
+    per_month: isComplete ? per_month : null,
+    known_per_minute: per_minute,
+    known_per_month: per_month,
+    complete: isComplete,
+  };
 }
 
 /** Returns the number nearest to units of an amount per month. */

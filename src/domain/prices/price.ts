@@ -68,6 +68,11 @@ export function difference(a: number, b: number): number {
   return new Exact(a).minus(b).toNumber();
 }
 
+/** Returns the exact sum of numbers, as their decimals state them. */
+export function sumOf(amounts: readonly number[]): number {
+  return amounts.reduce((sum, amount) => sum.plus(amount), new Exact(0)).toNumber();
+}
+
 /** Returns a quotient of numbers, rounded half to even. */
 export function ratio(value: number, of: number, places: number): number {
   return new Exact(value).div(of).round(places, Big.roundHalfEven).toNumber();

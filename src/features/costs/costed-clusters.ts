@@ -79,6 +79,6 @@ function clusterMaker(before: readonly CostedCluster[]): (document: ClusterDocum
 const textOf = ({ provider, region }: Where): string => JSON.stringify([provider, region]);
 
 function disksOf(cluster: Parameters<typeof clusterCost>[0]): Pick<CostedCluster, 'disks' | 'knowsDisks'> {
-  const { total, disks } = clusterCost(cluster, null);
-  return { disks: total, knowsDisks: disks.every((part) => part !== null) };
+  const { known, disks } = clusterCost(cluster, null);
+  return { disks: known, knowsDisks: disks.every((part) => part !== null) };
 }

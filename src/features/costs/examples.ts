@@ -6,6 +6,7 @@ import type { CostDocument, CostHistoryDocument, CostsDocument } from './schema.
 
 const { name, slug, status, provider, region, machine } = CLUSTER_EXAMPLE;
 const AMOUNT = { per_minute: 0.0048, per_month: 210.24 };
+const SUM = { ...AMOUNT, known_per_minute: 0.0048, known_per_month: 210.24, complete: true };
 const PRICE = { price: 0.0016, price_source: 'list', entry: null, monthly_cap: null } as const;
 export const COST_EXAMPLE: CostDocument = {
   cluster: { slug, name, status, provider, region },
@@ -24,10 +25,9 @@ export const COST_EXAMPLE: CostDocument = {
     reason: null,
   },
   disks: [],
-  ...AMOUNT,
-  complete: true,
+  ...SUM,
 };
-const TOTAL = { clusters: 1, ...AMOUNT, complete: true };
+const TOTAL = { clusters: 1, ...SUM };
 export const LIST_EXAMPLE: CostsDocument = {
   term: 'on_demand',
   prices: 'own',
@@ -43,8 +43,7 @@ export const LIST_EXAMPLE: CostsDocument = {
       region,
       machine: { id: machine.id, name: 'm5.large' },
       nodes: 3,
-      ...AMOUNT,
-      complete: true,
+      ...SUM,
     },
   ],
   next: null,
@@ -58,8 +57,7 @@ export const HISTORY_EXAMPLE: CostHistoryDocument = {
       from: '2026-03-01T04:17:02.114392Z',
       to: null,
       ...PRICE,
-      ...AMOUNT,
-      complete: true,
+      ...SUM,
     },
   ],
 };

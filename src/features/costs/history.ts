@@ -1,7 +1,7 @@
 /** The cost of a cluster of today at the prices of the past, as steps. Pure. */
 import type { PriceHistory } from '../../db/prices/costs.ts';
 import type { ClusterDocument } from '../../domain/cluster.ts';
-import { clusterCost, shownAmount } from '../../domain/prices/cost.ts';
+import { clusterCost, shownTotal } from '../../domain/prices/cost.ts';
 import { bookForTerm, type PriceBookEntry, type SelectedMachine } from '../../domain/prices/price-book.ts';
 import { selectedMachine } from '../../snapshot/catalogue/catalogue-index.ts';
 import type { Inputs } from './inputs.ts';
@@ -30,8 +30,8 @@ export function costHistory(
   const steps: CostStep[] = [];
   for (const [i, from] of times.entries()) {
     const price = machine ? priceAt(machine, history, inputs, from) : unknownPrice('not_listed');
-    const { total, isComplete } = clusterCost(cluster, price.price);
-    const step = { ...shownPrice(price), ...shownAmount(total), complete: isComplete };
+    const { known, isComplete } = clusterCost(cluster, price.price);
+    const step = { ...shownPrice(price), ...shownTotal(known, isComplete) };
     const to = times[i + 1] ?? span.to ?? null;
     const last = steps.at(-1);
     // A change of another term does not change this cost.
@@ -89,7 +89,7 @@ function priceAt(
 function isSameStep(a: Omit<CostStep, 'from' | 'to'>, b: Omit<CostStep, 'from' | 'to'>): boolean {
   return (
     a.price === b.price &&
-    a.per_month === b.per_month &&
+    a.known_per_month === b.known_per_month &&
     a.price_source === b.price_source &&
     a.entry === b.entry
   );

@@ -9,7 +9,8 @@ export const BYTES_PER_CLUSTER = 700;
 export interface CostOfCluster {
   readonly cluster: CostedCluster;
   readonly machine: Priced;
-  readonly total: Amount;
+  /** The sum of the known parts. */
+  readonly known: Amount;
   /** The number nearest to the amount per month: numbers are compared faster. */
   readonly rank: number;
   readonly isComplete: boolean;
@@ -17,7 +18,8 @@ export interface CostOfCluster {
 
 export interface Total {
   readonly clusters: number;
-  readonly amount: Amount;
+  /** The sum of the known parts. */
+  readonly known: Amount;
   readonly isComplete: boolean;
 }
 
@@ -92,12 +94,12 @@ function costCalculator(machines: ReadonlyMap<number, Priced>): (cluster: Costed
   };
   return (cluster) => {
     const machine = machines.get(cluster.machineId) as Priced;
-    const total = sum([amountOf(machine, cluster.nodes), cluster.disks]);
+    const known = sum([amountOf(machine, cluster.nodes), cluster.disks]);
     return {
       cluster,
       machine,
-      total,
-      rank: Number(total.perMonth),
+      known,
+      rank: Number(known.perMonth),
       isComplete: machine.price !== null && cluster.knowsDisks,
     };
   };
@@ -105,7 +107,7 @@ function costCalculator(machines: ReadonlyMap<number, Priced>): (cluster: Costed
 
 function isBefore(a: CostOfCluster, b: CostOfCluster): number {
   if (a.rank !== b.rank) return b.rank - a.rank;
-  const [one, other] = [a.total.perMonth, b.total.perMonth];
+  const [one, other] = [a.known.perMonth, b.known.perMonth];
   if (one !== other) return one > other ? -1 : 1;
   return a.cluster.slug < b.cluster.slug ? -1 : 1;
 }
@@ -127,15 +129,15 @@ function plus(a: Sum, b: Sum, sign: 1 | -1 = 1): Sum {
   };
 }
 
-const sumOf = ({ total, isComplete }: CostOfCluster): Sum => ({
+const sumOf = ({ known, isComplete }: CostOfCluster): Sum => ({
   clusters: 1,
   incomplete: isComplete ? 0 : 1,
-  ...total,
+  ...known,
 });
 
 const totalOf = ({ clusters, incomplete, perMinute, perMonth }: Sum): Total => ({
   clusters,
-  amount: { perMinute, perMonth },
+  known: { perMinute, perMonth },
   isComplete: incomplete === 0,
 });
 
@@ -158,7 +160,7 @@ function totalsOf(sums: ReadonlyMap<Where, Sum>): Totals {
     ofProvider.set(provider.id, { provider, sum: plus(found?.sum ?? EMPTY, sum) });
   }
   const dearest = (a: Total, b: Total) =>
-    a.amount.perMonth === b.amount.perMonth ? 0 : a.amount.perMonth > b.amount.perMonth ? -1 : 1;
+    a.known.perMonth === b.known.perMonth ? 0 : a.known.perMonth > b.known.perMonth ? -1 : 1;
   return {
     total: totalOf(all),
     providers: [...ofProvider.values()]

@@ -14,9 +14,18 @@ export const questionFields = {
 };
 const at = orNull(z.string(), 'The time of the prices; null for now');
 
-const amount = {
-  per_minute: double('Sum of the known parts, to 12 decimals, in the currency of `Fleetbook-Currency`'),
-  per_month: double('Sum of the known parts in a month of 730 hours, to 8 decimals'),
+const sum = {
+  per_minute: orNull(
+    z.number(),
+    'Sum of the parts, to 12 decimals, in the currency of `Fleetbook-Currency`; null if a part is unknown',
+  ),
+  per_month: orNull(
+    z.number(),
+    'Sum of the parts in a month of 730 hours, to 8 decimals; null if a part is unknown',
+  ),
+  known_per_minute: double('Sum of the known parts'),
+  known_per_month: double('Sum of the known parts in a month'),
+  complete: documented(z.boolean(), { description: 'False if a part is unknown: the sums are null' }),
 };
 const partAmount = {
   per_minute: orNull(z.number(), 'Of all nodes; null if the price is unknown'),
@@ -35,8 +44,6 @@ export const shownPriceFields = {
     'The most that a month of one node costs on demand; null if there is none or it is unknown',
   ),
 };
-const complete = documented(z.boolean(), { description: 'False if a part is unknown: the sum lacks it' });
-
 export const identitySchema = z.strictObject({
   slug: text('Slug'),
   name: text('Cluster name'),
@@ -80,11 +87,10 @@ export const costSchema = z.strictObject({
     ),
     { description: 'The disks of a node' },
   ),
-  ...amount,
-  complete,
+  ...sum,
 });
 
-const total = { clusters: count('Number of clusters'), ...amount, complete };
+const total = { clusters: count('Number of clusters'), ...sum };
 
 export const costsSchema = z.strictObject({
   ...questionFields,
@@ -108,11 +114,10 @@ export const costsSchema = z.strictObject({
           name: orNull(z.string(), 'Name at the provider; null if it is unknown'),
         }),
         nodes: count('Shards × replicas'),
-        ...amount,
-        complete,
+        ...sum,
       }),
     ),
-    { description: 'The most expensive first' },
+    { description: 'The most expensive first, by the known parts' },
   ),
   next: orNull(z.string(), 'Cursor of the next page of `clusters`; null on the last page'),
 });
@@ -126,8 +131,7 @@ export const costHistorySchema = z.strictObject({
         from: instant('When these prices began'),
         to: orNull(z.string(), 'When they ended; null if they apply now'),
         ...shownPriceFields,
-        ...amount,
-        complete,
+        ...sum,
       }),
     ),
     { description: 'Oldest first' },

@@ -6,6 +6,7 @@ import {
   clusterCost,
   PRICED_UNIT,
   shownAmount,
+  shownTotal,
 } from '../../domain/prices/cost.ts';
 import { writeCursor } from '../../http/protocol/page-cursor.ts';
 import { firstWhere } from '../../snapshot/catalogue/order.ts';
@@ -73,8 +74,7 @@ export function costDocument(
         reason: amount ? null : 'no_disk_price',
       };
     }),
-    ...shownAmount(cost.total),
-    complete: cost.isComplete,
+    ...shownTotal(cost.known, cost.isComplete),
   };
 }
 
@@ -84,7 +84,7 @@ interface Position {
   readonly slug: string;
 }
 
-/** The text of a cursor: cost of a month and slug. */
+/** The text of a cursor: known cost of a month and slug. */
 export const POSITION_FORM = /^(\d{1,40}) (.+)$/;
 
 /** Returns the position in the text of a cursor. */
@@ -105,25 +105,24 @@ export function costsDocument(
   const last = start + limit < costs.length ? page.at(-1) : undefined;
   return {
     ...shownQuestion(question),
-    total: shownTotal(total),
-    providers: providers.map(({ provider, ...of }) => ({ provider, ...shownTotal(of) })),
-    regions: regions.map(({ provider, region, ...of }) => ({ provider, region, ...shownTotal(of) })),
+    total: shownSum(total),
+    providers: providers.map(({ provider, ...of }) => ({ provider, ...shownSum(of) })),
+    regions: regions.map(({ provider, region, ...of }) => ({ provider, region, ...shownSum(of) })),
     clusters: page.map(shownCost),
-    next: last ? writeCursor(question, [], `${last.total.perMonth} ${last.cluster.slug}`) : null,
+    next: last ? writeCursor(question, [], `${last.known.perMonth} ${last.cluster.slug}`) : null,
   };
 }
 
-function isBehind({ total, cluster }: CostOfCluster, { perMonth, slug }: Position): boolean {
-  return total.perMonth === perMonth ? cluster.slug > slug : total.perMonth < perMonth;
+function isBehind({ known, cluster }: CostOfCluster, { perMonth, slug }: Position): boolean {
+  return known.perMonth === perMonth ? cluster.slug > slug : known.perMonth < perMonth;
 }
 
-const shownTotal = ({ clusters, amount, isComplete }: Total) => ({
+const shownSum = ({ clusters, known, isComplete }: Total) => ({
   clusters,
-  ...shownAmount(amount),
-  complete: isComplete,
+  ...shownTotal(known, isComplete),
 });
 
-function shownCost({ cluster, machine, total, isComplete }: CostOfCluster) {
+function shownCost({ cluster, machine, known, isComplete }: CostOfCluster) {
   const { slug, name, where, nodes } = cluster;
   return {
     slug,
@@ -131,7 +130,6 @@ function shownCost({ cluster, machine, total, isComplete }: CostOfCluster) {
     ...where,
     machine: { id: machine.id, name: machine.name },
     nodes,
-    ...shownAmount(total),
-    complete: isComplete,
+    ...shownTotal(known, isComplete),
   };
 }

@@ -22,14 +22,14 @@ export interface BillQuestion {
 
 /**
  * Returns the machine of each provider with the lowest total, the lowest first. Of equal totals the lower price, then the lower
- * id wins. Incomplete totals come last.
+ * id wins. Bills with an unknown part come last, by their known parts.
  */
 export function recommended(index: CatalogueIndex, filters: Filters, question: BillQuestion): Billed[] {
   const { needs, own, term } = question;
   const { regions, rows } = index;
   const compare = (a: Billed, b: Billed): number =>
     Number(b.bill.isComplete) - Number(a.bill.isComplete) ||
-    Number(a.bill.total) - Number(b.bill.total) ||
+    Number(a.bill.known) - Number(b.bill.known) ||
     Number(a.machine.price) - Number(b.machine.price) ||
     (rows.ids[a.row] as number) - (rows.ids[b.row] as number);
   const costing = { term, hours: Number(needs.hours), own };

@@ -176,7 +176,7 @@ function searchOperations(reader: SearchReader): Operation[] {
         id: 'recommendMachines',
         summary: 'The machine of each provider with the lowest total that meets the needs',
         description:
-          'The lowest total first; of equal totals the lower price, then the lower id. Without `ram_unit`, memory is compared as sold: 8 GB and 8 GiB both satisfy 8. The answer repeats `ram_unit`. A machine whose local disk is unknown does not meet `disk`. The parts of the breakdown add up exactly to the total. A month of 730 hours costs at most the monthly cap. Storage, traffic and addresses have the default prices of the region: `/v1/regions/{id}/prices`. If one is unknown, its part is null and `complete` is false; such totals come last.',
+          'The lowest total first; of equal totals the lower price, then the lower id. Without `ram_unit`, memory is compared as sold: 8 GB and 8 GiB both satisfy 8. The answer repeats `ram_unit`. A machine whose local disk is unknown does not meet `disk`. The parts of the breakdown add up exactly to the total. A month of 730 hours costs at most the monthly cap. Storage, traffic and addresses have the default prices of the region: `/v1/regions/{id}/prices`. If one is unknown, its part and `total` are null, `known_total` has the other parts, and `complete` is false; such answers come last.',
         answers: recommendSchema,
         example: {
           recommendations: [
@@ -184,6 +184,7 @@ function searchOperations(reader: SearchReader): Operation[] {
               machine: MACHINE,
               hours: 730,
               total: 4.546075,
+              known_total: 4.546075,
               complete: true,
               breakdown: { machine: 4.546075, storage: 0, traffic: 0, ipv4: 0 },
               computed: '0.000103791666666667 a minute × 60 × 730 hours',

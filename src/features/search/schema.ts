@@ -59,11 +59,14 @@ export const recommendSchema = z.strictObject({
     z.strictObject({
       machine,
       hours: documented(z.number(), { description: 'Hours of the total' }),
-      total: documented(z.number(), {
-        description:
-          'Price of these hours: the sum of the known parts, in the currency of `Fleetbook-Currency`, to 8 decimals',
+      total: orNull(
+        double(),
+        'Price of these hours in the currency of `Fleetbook-Currency`, to 8 decimals; null if the price of a part is unknown',
+      ),
+      known_total: double('Sum of the known parts'),
+      complete: documented(z.boolean(), {
+        description: 'False if the price of a part is unknown: `total` is null',
       }),
-      complete: documented(z.boolean(), { description: 'False if the price of a part is unknown' }),
       breakdown: z.strictObject({
         machine: part('The machine, at most its monthly cap for each month of 730 hours'),
         storage: part('Block storage'),

@@ -154,7 +154,8 @@ function billInNumbers({ machine, bill }: Billed, needs: Needs): Omit<Recommenda
   ].flatMap(([need, what]) => (Number(need) === 0 ? [] : ` + ${need} ${what}`));
   return {
     hours: Number(hours),
-    total: Number(bill.total),
+    total: number(bill.total),
+    known_total: Number(bill.known),
     complete: bill.isComplete,
     breakdown: {
       machine: number(bill.machine),

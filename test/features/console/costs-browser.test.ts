@@ -75,11 +75,14 @@ describe('the routes of costs', () => {
     expect(answer.rows[1]?.best?.savingPerMonth).toBeCloseTo(2 * (6.5 - 0.004 * 730), 9);
     expect(answer.savingPerMonth).toBe(answer.rows[1]?.best?.savingPerMonth);
     for (const shares of [answer.providers, answer.regions])
-      expect(shares.reduce((total, { perMonth }) => total + perMonth, 0)).toBeCloseTo(answer.perMonth, 9);
+      expect(shares.reduce((total, { perMonth }) => total + (perMonth ?? 0), 0)).toBeCloseTo(
+        answer.knownPerMonth,
+        9,
+      );
     const { times, lines } = answer.history;
     expect(lines.map(({ name }) => name)).toEqual(['Hetzner']);
     expect(lines[0]?.values).toHaveLength(times.length);
-    expect(lines[0]?.values.at(-1)).toBeCloseTo(answer.perMonth, 9);
+    expect(lines[0]?.values.at(-1)).toBeCloseTo(answer.knownPerMonth, 9);
     // No price was known then.
     expect(lines[0]?.values[0]).toBeNull();
   });

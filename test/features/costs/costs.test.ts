@@ -69,6 +69,8 @@ describe('/v1/clusters/{slug}/cost', () => {
       ],
       per_minute: 0.00030040635,
       per_month: 13.15779812,
+      known_per_minute: 0.00030040635,
+      known_per_month: 13.15779812,
       complete: true,
     });
   });
@@ -113,14 +115,16 @@ describe('/v1/clusters/{slug}/cost', () => {
     });
     expect(await cost('unlisted')).toMatchObject({
       machine: { in_catalogue: false, price: null, per_minute: null, per_month: null, reason: 'not_listed' },
-      per_month: 0.00889906,
+      per_minute: null,
+      per_month: null,
+      known_per_month: 0.00889906,
       complete: false,
     });
     expect(await cost('unpriced')).toMatchObject({ machine: { price: null, reason: 'no_price' } });
     const { headers } = await api.get('/v1/clusters/excluded/cost');
     expect(headers['fleetbook-tier']).toBe('postgres');
     expect(await api.json('/v1/costs')).toMatchObject({
-      total: { clusters: 4, complete: false },
+      total: { clusters: 4, per_minute: null, per_month: null, complete: false },
       clusters: [{ slug: 'excluded', per_month: excluded.per_month }, { slug: 'cluster-test' }, {}, {}],
     });
   });
@@ -157,18 +161,21 @@ describe('/v1/costs', () => {
     }
     const { total, providers, regions } = await api.json<CostsDocument>('/v1/costs');
     expect(found).toHaveLength(8);
-    expect(found).toEqual(found.toSorted((x, y) => y.per_month - x.per_month || (x.slug < y.slug ? -1 : 1)));
+    expect(found).toEqual(
+      found.toSorted((x, y) => y.known_per_month - x.known_per_month || (x.slug < y.slug ? -1 : 1)),
+    );
     for (const cost of found) {
-      const { per_minute, per_month, machine, disks } = await api.json<CostDocument>(
+      const { known_per_minute, known_per_month, machine, disks, complete } = await api.json<CostDocument>(
         `/v1/clusters/${cost.slug}/cost`,
       );
-      expect([cost.per_minute, cost.per_month]).toEqual([per_minute, per_month]);
+      expect(complete).toBe(true);
+      expect([cost.per_minute, cost.per_month]).toEqual([known_per_minute, known_per_month]);
       const parts = [machine, ...disks];
-      expect(sumOf(parts.map((part) => part.per_minute))).toBe(new Big(per_minute).toFixed());
-      expect(sumOf(parts.map((part) => part.per_month))).toBe(new Big(per_month).toFixed());
+      expect(sumOf(parts.map((part) => part.per_minute))).toBe(new Big(known_per_minute).toFixed());
+      expect(sumOf(parts.map((part) => part.per_month))).toBe(new Big(known_per_month).toFixed());
     }
-    expect(sumOf(found.map((cost) => cost.per_month))).toBe(new Big(total.per_month).toFixed());
-    expect(sumOf(found.map((cost) => cost.per_minute))).toBe(new Big(total.per_minute).toFixed());
+    expect(sumOf(found.map((cost) => cost.per_month))).toBe(new Big(total.known_per_month).toFixed());
+    expect(sumOf(found.map((cost) => cost.per_minute))).toBe(new Big(total.known_per_minute).toFixed());
     expect(providers).toEqual([{ provider: { id: 1, name: 'Wölkchen 🚀' }, ...total }]);
     expect(regions).toMatchObject([{ region: { code: 'zrh' }, ...total }]);
   });

@@ -192,7 +192,7 @@ it('amounts are exact, and one month is one number in every answer', async () =>
         alternatives.machine.per_month,
       ])
         expect(text(month)).toBe(exact.cluster.toFixed());
-      expect(text(shownMonth(answers.console()?.cost.total.perMonth ?? -1n))).toBe(exact.cluster.toFixed());
+      expect(text(shownMonth(answers.console()?.cost.known.perMonth ?? -1n))).toBe(exact.cluster.toFixed());
       for (const { machine, per_month, saving_per_month, compared } of alternatives.anywhere) {
         const i = machine.id - idOf(0);
         expect([text(per_month), text(saving_per_month), text(compared.local_disk_difference)]).toEqual([

@@ -212,7 +212,12 @@ it('recommends with a breakdown that adds up, and says when a price is unknown',
   const sum = Object.values(whole.breakdown).reduce<Big>((all, part) => all.plus(part ?? 0), new Big(0));
   expect(sum.toNumber()).toBe(whole.total);
   const partly = await recommend('ipv4=1&hours=365');
-  expect(partly).toMatchObject({ total: 2.19, complete: false, breakdown: { machine: 2.19, ipv4: null } });
+  expect(partly).toMatchObject({
+    total: null,
+    known_total: 2.19,
+    complete: false,
+    breakdown: { machine: 2.19, ipv4: null },
+  });
 });
 
 it('takes the addresses in the price of a machine off, also where no price of an address is known', async () => {

@@ -226,8 +226,11 @@ it('a cost is the sum of its parts at any time and with any book, and equals an 
           expect(new Wide(found.disks[i]?.per_minute ?? -1).toFixed()).toBe(near(whole, 12).toFixed());
         }
         const parts = [found.machine, ...found.disks];
-        expect(sumOf(parts.map((part) => part.per_minute))).toBe(new Wide(found.per_minute).toFixed());
-        expect(sumOf(parts.map((part) => part.per_month))).toBe(new Wide(found.per_month).toFixed());
+        expect(sumOf(parts.map((part) => part.per_minute))).toBe(new Wide(found.known_per_minute).toFixed());
+        expect(sumOf(parts.map((part) => part.per_month))).toBe(new Wide(found.known_per_month).toFixed());
+        expect([found.per_minute, found.per_month]).toEqual(
+          found.complete ? [found.known_per_minute, found.known_per_month] : [null, null],
+        );
       }
     }),
     { numRuns: 200 },
@@ -268,8 +271,12 @@ it('costs of an organization are the sums of its clusters, also when some prices
           ofSlug.get(each.slug)?.complete,
         ]);
       for (const parts of [shown.clusters, shown.providers, shown.regions]) {
-        expect(sumOf(parts.map((part) => part.per_minute))).toBe(new Wide(shown.total.per_minute).toFixed());
-        expect(sumOf(parts.map((part) => part.per_month))).toBe(new Wide(shown.total.per_month).toFixed());
+        expect(sumOf(parts.map((part) => part.known_per_minute))).toBe(
+          new Wide(shown.total.known_per_minute).toFixed(),
+        );
+        expect(sumOf(parts.map((part) => part.known_per_month))).toBe(
+          new Wide(shown.total.known_per_month).toFixed(),
+        );
       }
       expect(shown.total.complete).toBe(singles.every(({ complete }) => complete));
     }),

@@ -15,6 +15,8 @@ export interface ChartLine {
   readonly name: string;
   /** One value per time; null is a gap. */
   readonly values: readonly (number | null)[];
+  /** The known part of each value, drawn in the gaps as a thin dotted line. */
+  readonly known?: readonly (number | null)[];
 }
 
 interface LineChartProps {
@@ -49,8 +51,8 @@ export function LineChart(props: LineChartProps) {
   const { title, times, lines, write, empty, isDaily = false } = props;
   const timeText = isDaily ? day : clock;
   const [at, setAt] = useState<number | null>(null);
-  const isEmpty = !lines.some(({ values }) => values.some((value) => value !== null));
-  const newest = times.findLastIndex((_, i) => lines.some(({ values }) => (values[i] ?? null) !== null));
+  const isEmpty = !lines.some((line) => line.values.some((_, i) => knownAt(line, i) !== null));
+  const newest = times.findLastIndex((_, i) => lines.some((line) => knownAt(line, i) !== null));
   const shown = at !== null && at < times.length ? at : newest;
   return (
     <figure class="card line-chart">
@@ -59,10 +61,10 @@ export function LineChart(props: LineChartProps) {
         <span class="muted small">{shown >= 0 && !isEmpty ? timeText(times[shown] ?? 0) : ''}</span>
       </figcaption>
       <ul class="legend">
-        {lines.map(({ name, values }, i) => (
-          <li key={name}>
+        {lines.map((line, i) => (
+          <li key={line.name}>
             <Swatch i={i} />
-            {name} <strong>{valueText(values[shown], write)}</strong>
+            {line.name} <strong>{valueText(line, shown, write)}</strong>
           </li>
         ))}
       </ul>
@@ -74,8 +76,13 @@ export function LineChart(props: LineChartProps) {
   );
 }
 
-const valueText = (value: number | null | undefined, write: (value: number) => string) =>
-  value === null || value === undefined ? '–' : write(value);
+const knownAt = ({ values, known }: ChartLine, i: number) => values[i] ?? known?.[i] ?? null;
+
+function valueText(line: ChartLine, i: number, write: (value: number) => string): string {
+  const known = knownAt(line, i);
+  if (known === null) return '–';
+  return (line.values[i] ?? null) === null ? `at least ${write(known)}` : write(known);
+}
 
 /** `2026-01-31`, and the time unless it is midnight. */
 function day(seconds: number): string {
@@ -112,7 +119,11 @@ function Canvas(props: CanvasProps) {
   const { title, times, lines, write, atLeast, onPoint } = props;
   const { writeAxis = write, isWhole = false, isDaily = false } = props;
   const data = useMemo(
-    (): uPlot.AlignedData => [[...times], ...lines.map(({ values }) => [...values])],
+    (): uPlot.AlignedData => [
+      [...times],
+      ...lines.map(({ values }) => [...values]),
+      ...lines.flatMap((line) => (line.known ? [inGaps(line)] : [])),
+    ],
     [times, lines],
   );
   const names = lines.map(({ name }) => name);
@@ -139,7 +150,11 @@ function Canvas(props: CanvasProps) {
         ...(isWhole && { incrs: COUNT_STEPS }),
       },
     ],
-    series: [{}, ...names.map(seriesOf)],
+    series: [
+      {},
+      ...names.map(seriesOf),
+      ...lines.flatMap(({ name, known }, i) => (known ? [gapSeriesOf(name, i)] : [])),
+    ],
     hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)] },
   }));
   return <div ref={place} role="img" aria-label={`${title} over time; the table below has the same data`} />;
@@ -150,6 +165,20 @@ function seriesOf(label: string, i: number): uPlot.Series {
   const stroke = colourOf(colour);
   // Points show values between two gaps, which have no line.
   return { label, stroke, width: 2, points: { show: true, size: 4, fill: stroke }, dash: [...dash] };
+}
+
+/** Returns the known parts in the gaps, and the values next to them, which the dotted line begins and ends at. */
+function inGaps({ values, known = [] }: ChartLine): (number | null)[] {
+  const isGap = (i: number) => i >= 0 && i < values.length && (values[i] ?? null) === null;
+  return values.map((value, i) => {
+    if (isGap(i)) return known[i] ?? null;
+    return isGap(i - 1) || isGap(i + 1) ? value : null;
+  });
+}
+
+function gapSeriesOf(label: string, i: number): uPlot.Series {
+  const stroke = colourOf(styleOf(i)[0]);
+  return { label: `${label}, known parts`, stroke, width: 1, points: { show: false }, dash: [1, 4] };
 }
 
 interface ValuesProps extends Pick<LineChartProps, 'times' | 'lines' | 'write' | 'title'> {
@@ -182,9 +211,9 @@ function Table({ times, lines, write, title, timeText }: ValuesProps) {
             {rows.toReversed().map((i) => (
               <tr key={i}>
                 <th scope="row">{timeText(times[i] ?? 0).replace(' UTC', '')}</th>
-                {lines.map(({ name, values }) => (
-                  <td key={name} class="number">
-                    {valueText(values[i], write)}
+                {lines.map((line) => (
+                  <td key={line.name} class="number">
+                    {valueText(line, i, write)}
                   </td>
                 ))}
               </tr>

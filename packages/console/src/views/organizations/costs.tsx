@@ -1,6 +1,7 @@
 /** What the clusters of an organization cost, and which machines would be cheaper. */
 import { useMemo } from 'preact/hooks';
 import type { CostRow, CostShare, CostsAnswer } from '../../../../../src/features/console/routes/api.ts';
+import { sumOf } from '../../../../../src/domain/prices/price.ts';
 import { useData } from '../../lib/data.ts';
 import { count, counted, money } from '../../lib/format.ts';
 import { type Place, queryOf } from '../../lib/router.ts';
@@ -38,13 +39,13 @@ function Found({ data, place, isOld }: { data: CostsAnswer; place: Place; isOld:
       <div class="cost-shares">
         <Shares
           title="By provider"
-          total={data.perMonth}
+          total={data.knownPerMonth}
           currency={currency}
           shares={data.providers.map((each) => ({ ...each, text: each.name }))}
         />
         <Shares
           title="By region"
-          total={data.perMonth}
+          total={data.knownPerMonth}
           currency={currency}
           shares={data.regions.map((each) => ({ ...each, text: `${each.provider}, ${each.code}` }))}
         />
@@ -61,11 +62,11 @@ function Found({ data, place, isOld }: { data: CostsAnswer; place: Place; isOld:
 }
 
 function Summary({ data, currency }: { data: CostsAnswer; currency: string }) {
-  const { clusters, perMonth, savingPerMonth, incomplete } = data;
+  const { clusters, savingPerMonth, incomplete } = data;
   return (
     <ul class="tiles">
       <li>
-        <strong>{money(perMonth)}</strong> {currency} per month for {counted(clusters, 'cluster')}
+        <strong>{sumText(data)}</strong> {currency} per month for {counted(clusters, 'cluster')}
       </li>
       {savingPerMonth > 0 && (
         <li class="good">
@@ -74,7 +75,7 @@ function Summary({ data, currency }: { data: CostsAnswer; currency: string }) {
       )}
       {incomplete > 0 && (
         <li class="warn">
-          <strong>{count(incomplete)}</strong> with an unknown price, which the sum lacks
+          <strong>{count(incomplete)}</strong> with an unknown price: no sum with them is known
         </li>
       )}
     </ul>
@@ -95,7 +96,10 @@ function OverTime({ history, currency }: { history: CostsAnswer['history']; curr
         empty="No price is known."
         isDaily
       />
-      <p class="muted">What the clusters of today cost at the prices of each day.</p>
+      <p class="muted">
+        What the clusters of today cost at the prices of each day. A line has a gap while the price of a
+        cluster is unknown; the thin dotted line has the known parts.
+      </p>
     </>
   );
 }
@@ -112,26 +116,28 @@ const MOST_SHARES = 8;
 
 function Shares({ title, total, currency, shares }: SharesProps) {
   const rest = shares.slice(MOST_SHARES);
+  const known = rest.map(({ knownPerMonth }) => knownPerMonth);
   const others = {
     text: counted(rest.length, 'other'),
     clusters: rest.reduce((sum, { clusters }) => sum + clusters, 0),
-    perMonth: rest.reduce((sum, { perMonth }) => sum + perMonth, 0),
+    perMonth: rest.every(({ perMonth }) => perMonth !== null) ? sumOf(known) : null,
+    knownPerMonth: sumOf(known),
   };
   return (
     <section class="card" aria-label={title}>
       <h3>{title}</h3>
       <ul class="shares">
         {[...shares.slice(0, MOST_SHARES), ...(rest.length > 0 ? [others] : [])].map(
-          ({ text, clusters, perMonth }) => (
+          ({ text, clusters, perMonth, knownPerMonth }) => (
             <li key={text}>
               <span>
                 {text} <span class="muted">{counted(clusters, 'cluster')}</span>
               </span>
               <strong>
-                {money(perMonth)} {currency}
+                {sumText({ perMonth, knownPerMonth })} {currency}
               </strong>
               <span class="bar-of" aria-hidden="true">
-                <span style={{ width: `${total > 0 ? (100 * perMonth) / total : 0}%` }} />
+                <span style={{ width: `${total > 0 ? (100 * knownPerMonth) / total : 0}%` }} />
               </span>
             </li>
           ),
@@ -140,6 +146,10 @@ function Shares({ title, total, currency, shares }: SharesProps) {
     </section>
   );
 }
+
+/** Writes a sum. With an unknown part it is at least the sum of the others. */
+const sumText = ({ perMonth, knownPerMonth }: Pick<CostShare, 'perMonth' | 'knownPerMonth'>) =>
+  perMonth === null ? `at least ${money(knownPerMonth)}` : money(perMonth);
 
 const amount = (value: number | null) => (value === null ? 'unknown' : money(value));
 
@@ -159,7 +169,7 @@ const COLUMNS = [
   ],
   ['Machines', ({ machinePerMonth }: CostRow) => amount(machinePerMonth), 'number'],
   ['Disks', ({ disksPerMonth }: CostRow) => amount(disksPerMonth), 'number'],
-  ['Total', ({ perMonth }: CostRow) => money(perMonth), 'number'],
+  ['Total', (row: CostRow) => sumText(row), 'number'],
   [
     'Alternative',
     ({ best }: CostRow) =>

@@ -4,7 +4,10 @@ import type { PriceTerm, StoredTerm, Term } from '../../../../domain/prices/term
 
 export interface CostShare {
   readonly clusters: number;
-  readonly perMonth: number;
+  /** Null if a part is unknown. */
+  readonly perMonth: number | null;
+  /** The sum of the known parts. */
+  readonly knownPerMonth: number;
 }
 
 export interface CostRow {
@@ -14,8 +17,10 @@ export interface CostRow {
   readonly region: string;
   readonly machine: { readonly id: number; readonly name: string };
   readonly nodes: number;
+  /** Null if a part is unknown. */
+  readonly perMonth: number | null;
   /** The sum of the known parts. */
-  readonly perMonth: number;
+  readonly knownPerMonth: number;
   /** Null if the price is unknown. */
   readonly machinePerMonth: number | null;
   readonly disksPerMonth: number | null;
@@ -37,7 +42,14 @@ export interface CostsAnswer extends CostShare {
   readonly history: {
     /** Seconds since 1970. */
     readonly times: readonly number[];
-    readonly lines: readonly { readonly name: string; readonly values: readonly (number | null)[] }[];
+    /** The total first, unless there is one line alone. */
+    readonly lines: readonly {
+      readonly name: string;
+      /** Null while a part is unknown. */
+      readonly values: readonly (number | null)[];
+      /** The sums of the known parts; null while no machine has a known price. */
+      readonly known: readonly (number | null)[];
+    }[];
   };
   /** A page of the clusters, the most expensive first. */
   readonly rows: readonly CostRow[];

@@ -42,42 +42,61 @@ export function costsOverTime(
     const list = price === null ? null : nodePrice(price, valueAt(caps.get(machineId), at));
     return nodePriceBy(list, machine && books[i]?.entryOf(machine));
   };
-  const perProvider = new Map<string, (bigint | null)[]>();
-  for (const { provider, machineId, nodes, count, disks } of sizes(clusters)) {
-    const values = perProvider.get(provider) ?? times.map((): bigint | null => 0n);
-    perProvider.set(provider, values);
-    const isPriced = nodePriceAt(machineId, times.length - 1) !== null;
-    for (const i of times.keys()) {
+  const perProvider = new Map<string, readonly Known[]>();
+  for (const { provider, machineId, nodes, count, disks, knowsDisks } of sizes(clusters)) {
+    const before = perProvider.get(provider);
+    const known = times.map((_, i): Known => {
       const price = nodePriceAt(machineId, i);
-      const each = price ? machineAmount(price, nodes).perMonth : 0n;
-      const before = values[i] ?? null;
-      // A price that was unknown then makes the cost unknown. One that is still unknown is missing at each time.
-      values[i] = before === null || (isPriced && !price) ? null : before + each * BigInt(count) + disks;
-    }
+      const machine = price ? machineAmount(price, nodes).perMonth * BigInt(count) : 0n;
+      const found = {
+        perMonth: machine + disks,
+        isComplete: price !== null && knowsDisks,
+        isPriced: price !== null,
+      };
+      return before ? plus(before[i] ?? found, found) : found;
+    });
+    perProvider.set(provider, known);
   }
   return { times: times.map((time) => time / 1000), lines: linesOf(perProvider) };
 }
+
+/** The known part of a cost at one time. */
+interface Known {
+  readonly perMonth: bigint;
+  readonly isComplete: boolean;
+  /** The price of a machine is known. */
+  readonly isPriced: boolean;
+}
+
+const plus = (a: Known, b: Known): Known => ({
+  perMonth: a.perMonth + b.perMonth,
+  isComplete: a.isComplete && b.isComplete,
+  isPriced: a.isPriced || b.isPriced,
+});
 
 interface Size {
   readonly provider: string;
   readonly machineId: number;
   readonly nodes: number;
   count: number;
-  /** What the disks of all its clusters cost in a month. */
+  /** What the known disks of all its clusters cost in a month. */
   disks: bigint;
+  knowsDisks: boolean;
 }
 
 /** Returns the clusters by provider, machine and number of nodes. */
 function sizes(clusters: readonly OrganizationCluster[]): Iterable<Size> {
   const found = new Map<string, Size>();
   for (const cluster of clusters) {
-    const { nodes, total } = clusterCost(cluster, null);
+    const { nodes, known, disks } = clusterCost(cluster, null);
     const { provider, machineId } = cluster;
     const key = `${provider.id} ${machineId} ${nodes}`;
-    const size = found.get(key) ?? { provider: provider.name, machineId, nodes, count: 0, disks: 0n };
+    const none = { count: 0, disks: 0n, knowsDisks: true };
+    const size = found.get(key) ?? { provider: provider.name, machineId, nodes, ...none };
     found.set(key, size);
     size.count += 1;
-    size.disks += total.perMonth;
+    size.disks += known.perMonth;
+    size.knowsDisks &&= disks.every((disk) => disk !== null);
   }
   return found.values();
 }
@@ -85,21 +104,28 @@ function sizes(clusters: readonly OrganizationCluster[]): Iterable<Size> {
 const valueAt = (rows: readonly PastPrice[] | undefined, at: number): string | null =>
   rows?.find(({ from, to }) => from <= at && (to === null || at < to))?.value ?? null;
 
-type Values = readonly (bigint | null)[];
-
-/** Returns a line for each provider, the most expensive first. The last line is the sum of all others. */
-function linesOf(perProvider: ReadonlyMap<string, Values>): CostsAnswer['history']['lines'] {
-  const last = (values: Values) => values.at(-1) ?? 0n;
+/** Returns the total, and a line for each provider, the most expensive first. The last line is the sum of all others. */
+function linesOf(perProvider: ReadonlyMap<string, readonly Known[]>): CostsAnswer['history']['lines'] {
+  const last = (known: readonly Known[]) => known.at(-1)?.perMonth ?? 0n;
   const sorted = [...perProvider].sort(([, a], [, b]) =>
     last(a) === last(b) ? 0 : last(a) > last(b) ? -1 : 1,
   );
-  const own = sorted.length > MOST_LINES ? sorted.slice(0, MOST_LINES - 1) : sorted;
-  const others = sorted.slice(own.length).map(([, values]) => values);
-  const rest = others[0]?.map((_, i) => others.map((values) => values[i] ?? null).reduce(plus));
-  return [...own, ...(rest ? [['other providers', rest] as const] : [])].map(([name, values]) => ({
+  const named = sorted.length > MOST_LINES - 1 ? sorted.slice(0, MOST_LINES - 2) : sorted;
+  const lines = [
+    ...(sorted.length > 1 ? [['total', together(sorted)] as const] : []),
+    ...named,
+    ...(named.length < sorted.length
+      ? [['other providers', together(sorted.slice(named.length))] as const]
+      : []),
+  ];
+  return lines.map(([name, found]) => ({
     name,
-    values: values.map((perMonth) => (perMonth === null ? null : shownMonth(perMonth))),
+    values: found.map(({ perMonth, isComplete }) => (isComplete ? shownMonth(perMonth) : null)),
+    known: found.map(({ perMonth, isPriced }) => (isPriced ? shownMonth(perMonth) : null)),
   }));
 }
 
-const plus = (a: bigint | null, b: bigint | null) => (a === null || b === null ? null : a + b);
+function together(lines: readonly (readonly [string, readonly Known[]])[]): readonly Known[] {
+  const [first = [], ...others] = lines.map(([, known]) => known);
+  return first.map((known, i) => others.reduce((sum, other) => plus(sum, other[i] ?? known), known));
+}

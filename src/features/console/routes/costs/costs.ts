@@ -7,7 +7,7 @@ import {
   pastPrices,
 } from '../../../../db/prices/organization-costs.ts';
 import { type CostedCluster, costClusters } from '../../../../domain/prices/cheaper-machines.ts';
-import { shownAmount, shownMonth, sum } from '../../../../domain/prices/cost.ts';
+import { shownMonth, sum } from '../../../../domain/prices/cost.ts';
 import { windowOf } from '../../../../ops/parameters.ts';
 import { storedEntries } from '../../../../snapshot/document/price-book.ts';
 import type { CostRow, CostShare, CostsAnswer } from '../api.ts';
@@ -60,10 +60,11 @@ export function addCosts(api: FastifyInstance, { sql }: ConsoleContext): void {
   });
 }
 
-const shareOf = (costed: readonly Costed[]): CostShare => ({
-  clusters: costed.length,
-  perMonth: shownAmount(sum(costed.map(({ cost }) => cost.total))).per_month,
-});
+function shareOf(costed: readonly Costed[]): CostShare {
+  const knownPerMonth = shownMonth(sum(costed.map(({ cost }) => cost.known)).perMonth);
+  const isComplete = costed.every(({ cost }) => cost.isComplete);
+  return { clusters: costed.length, perMonth: isComplete ? knownPerMonth : null, knownPerMonth };
+}
 
 /** Returns a cluster of each group with the group's cost, the most expensive group first. */
 function shares(
@@ -72,17 +73,18 @@ function shares(
 ): (readonly [Costed, CostShare])[] {
   return [...Map.groupBy(costed, keyOf).values()]
     .flatMap((group) => (group[0] ? [[group[0], shareOf(group)] as const] : []))
-    .sort(([, a], [, b]) => b.perMonth - a.perMonth);
+    .sort(([, a], [, b]) => b.knownPerMonth - a.knownPerMonth);
 }
 
 function dearest(a: Costed, b: Costed): number {
-  const [one, other] = [a.cost.total.perMonth, b.cost.total.perMonth];
+  const [one, other] = [a.cost.known.perMonth, b.cost.known.perMonth];
   return one === other ? a.cluster.id - b.cluster.id : one > other ? -1 : 1;
 }
 
 function shownRow({ cluster, cost, isOwn, best }: Costed): CostRow {
   const { id, slug, provider, region, machineId, machineName } = cluster;
   const disks = cost.disks.filter((disk) => disk !== null);
+  const knownPerMonth = shownMonth(cost.known.perMonth);
   return {
     id,
     slug,
@@ -90,7 +92,8 @@ function shownRow({ cluster, cost, isOwn, best }: Costed): CostRow {
     region,
     machine: { id: machineId, name: machineName },
     nodes: cost.nodes,
-    perMonth: shownMonth(cost.total.perMonth),
+    perMonth: cost.isComplete ? knownPerMonth : null,
+    knownPerMonth,
     machinePerMonth: cost.machine && shownMonth(cost.machine.perMonth),
     disksPerMonth: disks.length < cost.disks.length ? null : shownMonth(sum(disks).perMonth),
     isOwn,
