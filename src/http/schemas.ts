@@ -35,6 +35,16 @@ export const pricePerMinute = documented(z.number(), {
   format: 'double',
   description: 'Price per minute without tax, in the currency of the header `Fleetbook-Currency`',
 });
+/** The price of every answer that one organization gets, besides the four operations of the contract. */
+export const priceAtTerm = documented(z.number(), {
+  format: 'double',
+  description:
+    'Price per minute at the term of the request, as the organization pays it, without tax: its own price, or the list price if it has none and with `prices=list`. A payment upfront is spread over the term',
+});
+export const listPrice = documented(z.number(), {
+  format: 'double',
+  description: 'The list price per minute of the same term',
+});
 const memoryUnit = documented(z.enum(['Binary', 'Decimal']), {
   description: 'Binary: GiB and TiB; Decimal: GB and TB',
 });

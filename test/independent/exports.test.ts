@@ -25,9 +25,9 @@ const TYPES = {
   polars: ['Int32', 'Int64', 'Float64', 'String', "Datetime(time_unit='us', time_zone='UTC')"],
   duckdb: ['INTEGER', 'BIGINT', 'DOUBLE', 'VARCHAR', 'TIMESTAMP WITH TIME ZONE'],
 } as const;
-const PARQUET_COLUMNS = ['id', 'ram_bytes', 'price', 'name', 'as_of'];
+const PARQUET_COLUMNS = ['id', 'ram_bytes', 'list_price', 'name', 'as_of'];
 /** CSV and NDJSON have no types. Each program must still guess a double and a text. */
-const GUESSED_COLUMNS = ['price', 'name', 'region_code'];
+const GUESSED_COLUMNS = ['list_price', 'name', 'region_code'];
 
 type Read = Record<
   string,
@@ -60,7 +60,7 @@ beforeAll(async () => {
     select p.name as "ProviderName", r.code as "RegionId", r.name as "RegionName", 'Compute' as "ServiceCategory",
       'Virtual Machines' as "ServiceSubcategory", m.name as "SkuId", m.id || '/' || t.term as "SkuPriceId",
       t.category as "PricingCategory", t.discount as "CommitmentDiscountCategory", 'Hours' as "PricingUnit",
-      (60 * case t.term when 'on_demand' then m.price when 'spot' then 0.00005 else 0.0001 end)::float8 as "ListUnitPrice",
+      round(60 * case t.term when 'on_demand' then m.price when 'spot' then 0.00005 else 0.0001 end, 15)::float8 as "ListUnitPrice",
       'USD' as "BillingCurrency", m.id as "x_MachineId", t.term as "x_Term", t.upfront::float8 as "x_UpfrontPrice"
     from machines m join regions r on r.id = m.region_id join providers p on p.id = r.provider_id
     join (values ('on_demand', 'Standard', null, null), ('reserved_1y', 'Committed', 'Usage', 12.5),
@@ -69,7 +69,7 @@ beforeAll(async () => {
   expected.opencost = await scene.store.sql`
     select null as "EndTimestamp", m.name as "InstanceID", r.code as "Region", 'node' as "AssetClass",
       'metadata.labels.node.kubernetes.io/instance-type' as "InstanceIDField", m.name as "InstanceType",
-      (60 * m.price)::float8 as "MarketPriceHourly", p.name as "Version"
+      round(60 * m.price, 15)::float8 as "MarketPriceHourly", p.name as "Version"
     from machines m join regions r on r.id = m.region_id join providers p on p.id = r.provider_id
     where m.excluded_reason is null order by m.name collate "C"`;
   for (const table of ['machines', 'prices'] as const) {

@@ -12,22 +12,22 @@ export type PriceTerm =
 /** The price of a machine in one term, per minute. */
 export interface MachineTerm {
   readonly term: PriceTerm;
-  /** What recurs. */
+  /** What the organization pays, with the upfront payment spread over the term. */
   readonly price: number;
+  /** What recurs: the price without the upfront payment. */
+  readonly recurring_price: number;
   /** Paid once for the whole term; null: nothing. */
   readonly upfront: number | null;
-  /** With the upfront payment spread over the term. */
-  readonly effective_price: number;
   /** The most that a calendar month costs on demand; null: no cap is known. */
   readonly monthly_cap: number | null;
   readonly since: string | null;
   /** Absent if no entry of the organization's price book applies, and for list prices. */
   readonly price_source?: PriceList;
-  /** The effective list price, if the amounts are own prices. */
+  /** The list price of the same term, if `price` is an own one. */
   readonly list_price?: number;
-  /** With `history`: the newest first. `to` is null for the price of now. */
+  /** With `history`: list prices, the newest first. `to` is null for the price of now. */
   readonly history?: readonly {
-    readonly effective_price: number;
+    readonly list_price: number;
     readonly upfront: number | null;
     readonly from: string;
     readonly to: string | null;
@@ -120,7 +120,10 @@ export interface CostSum {
 
 /** The price of one node. Null: unknown. */
 export interface NodePrice {
+  /** What the organization pays at the term. */
   readonly price: number | null;
+  /** The list price of the same term. */
+  readonly list_price: number | null;
   readonly price_source: PriceList | null;
   /** The entry of the price book that gave the price. */
   readonly entry: number | null;
@@ -198,8 +201,8 @@ export interface CostHistory extends Answered {
 }
 
 /** A machine that costs less, compared with that of the cluster. Null: a fact is unknown. */
-export interface Alternative extends NodePrice, Amount {
-  readonly machine: MachineWithFacts;
+export interface Alternative extends Amount {
+  readonly machine: MachineWithFacts & NodePrice & { readonly price_source: PriceList };
   readonly saving_per_month: number;
   readonly compared: {
     readonly cpu_ratio: number;

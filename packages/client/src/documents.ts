@@ -37,11 +37,9 @@ export interface MachineWithFacts extends Machine {
 
 type OtherTerm = 'spot' | 'savings_plan_1y' | 'savings_plan_3y' | 'reserved_1y' | 'reserved_3y';
 
-/** The fields that a machine has in addition if the question has a `term` other than `on_demand`. */
+/** The field that a machine has in addition if the question has a `term` other than `on_demand`: its price is of this term. */
 export interface TermFields {
   readonly term?: OtherTerm;
-  /** Effective price per minute. */
-  readonly term_price?: number;
 }
 
 export interface Cluster {
@@ -137,7 +135,7 @@ export interface SearchQuestion<Field extends keyof MachineWithFacts = keyof Mac
 export interface PriceSource {
   /** Whether `price` is an own price or the list price. */
   readonly price_source?: 'own' | 'list';
-  /** The list price, if `price` is an own price. */
+  /** The list price of the same term, if `price` is an own price. */
   readonly list_price?: number;
 }
 

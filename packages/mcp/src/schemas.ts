@@ -144,7 +144,11 @@ const machine = z.looseObject({
   cpu: z.int().describe('Virtual CPUs'),
   ram: z.number().describe('Memory, in GiB if ram_unit is Binary, in GB if it is Decimal'),
   ram_unit: unit,
-  price: z.number().describe('Per minute, in currency'),
+  price: z
+    .number()
+    .describe(
+      'What the organization pays per minute at the term of the call, in currency. list_price is the list price of the same term',
+    ),
   price_per_hour: z.number().describe('In currency'),
   provider: z.looseObject({ id: z.int(), name: z.string() }),
   region: z.looseObject({ id: z.int(), name: z.string(), code: z.string() }),

@@ -1,12 +1,18 @@
 import { z } from 'zod';
-import { documented, machineWithFactsSchema, orNull } from '../../http/schemas.ts';
+import { documented, machineWithFactsSchema, orNull, priceAtTerm } from '../../http/schemas.ts';
+import { PRICE_SOURCES } from './prices.ts';
 import { identitySchema, machinePartSchema, questionFields, shownPriceFields } from './schema.ts';
 
 const ratio = (description: string) => documented(z.number(), { description });
 
 const alternative = z.strictObject({
-  machine: machineWithFactsSchema,
-  ...shownPriceFields,
+  machine: machineWithFactsSchema.extend({
+    price: priceAtTerm,
+    list_price: shownPriceFields.list_price,
+    price_source: documented(z.enum(PRICE_SOURCES), { description: 'Whose price it is' }),
+    entry: shownPriceFields.entry,
+    monthly_cap: shownPriceFields.monthly_cap,
+  }),
   per_minute: documented(z.number(), { description: 'Of the machines of all nodes' }),
   per_month: documented(z.number(), { description: 'Of the machines of all nodes in a month of 730 hours' }),
   saving_per_month: documented(z.number(), {

@@ -144,14 +144,18 @@ function cheapestPerMonth(
 }
 
 function shownAlternative(
-  { machine, price, amount, saving }: Alternative,
+  { machine, price, node, amount, saving }: Alternative,
   cluster: ClusterDocument,
   facts: MachineFacts | undefined,
   index: CatalogueIndex,
 ): AlternativeShown {
   return {
-    machine: machineOfRow(index, machine.row) as MachineFactsDocument,
-    ...shownPrice(price),
+    machine: {
+      ...(machineOfRow(index, machine.row) as MachineFactsDocument),
+      ...shownPrice(price),
+      price: Number(node.price),
+      price_source: price.source ?? 'list',
+    },
     ...shownAmount(amount),
     saving_per_month: shownMonth(saving),
     compared: compared(cluster.machine, facts, machine.kind),

@@ -7,7 +7,13 @@ import type { CostDocument, CostHistoryDocument, CostsDocument } from './schema.
 const { name, slug, status, provider, region, machine } = CLUSTER_EXAMPLE;
 const AMOUNT = { per_minute: 0.0048, per_month: 210.24 };
 const SUM = { ...AMOUNT, known_per_minute: 0.0048, known_per_month: 210.24, complete: true };
-const PRICE = { price: 0.0016, price_source: 'list', entry: null, monthly_cap: null } as const;
+const PRICE = {
+  price: 0.0016,
+  list_price: 0.0016,
+  price_source: 'list',
+  entry: null,
+  monthly_cap: null,
+} as const;
 export const COST_EXAMPLE: CostDocument = {
   cluster: { slug, name, status, provider, region },
   term: 'on_demand',
@@ -70,9 +76,7 @@ export const ALTERNATIVES_EXAMPLE: AlternativesDocument = {
   same_provider: [],
   anywhere: [
     {
-      machine: MACHINE,
-      ...PRICE,
-      price: MACHINE.price,
+      machine: { ...MACHINE, ...PRICE, price: MACHINE.price, list_price: MACHINE.price },
       per_minute: 0.000311375,
       per_month: 13.638225,
       saving_per_month: 196.601775,

@@ -89,6 +89,7 @@ function priceAt(
 function isSameStep(a: Omit<CostStep, 'from' | 'to'>, b: Omit<CostStep, 'from' | 'to'>): boolean {
   return (
     a.price === b.price &&
+    a.list_price === b.list_price &&
     a.known_per_month === b.known_per_month &&
     a.price_source === b.price_source &&
     a.entry === b.entry

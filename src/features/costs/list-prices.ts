@@ -88,18 +88,18 @@ function termsDocument(
 /** A discount also lowers what the list price consists of. A fixed price has no such parts. */
 function withBook(list: ShownTerm, entry: PriceBookEntry | undefined): ShownTerm {
   if (!entry) return { ...list, price_source: 'list' };
-  const source = { price_source: 'own', list_price: list.effective_price } as const;
+  const source = { price_source: 'own', list_price: list.price } as const;
   if (entry.price !== undefined) {
     const price = Number(entry.price);
-    return { ...list, price, upfront: null, effective_price: price, monthly_cap: null, ...source };
+    return { ...list, price, recurring_price: price, upfront: null, monthly_cap: null, ...source };
   }
   const lowered = (amount: number) => Number(percentOff(decimal(amount) ?? '0', entry.discount ?? '0'));
   const orNone = (amount: number | null) => (amount === null ? null : lowered(amount));
   return {
     ...list,
     price: lowered(list.price),
+    recurring_price: lowered(list.recurring_price),
     upfront: orNone(list.upfront),
-    effective_price: lowered(list.effective_price),
     monthly_cap: orNone(list.monthly_cap),
     ...source,
   };
@@ -111,7 +111,7 @@ function currentOf(
 ): ShownTerm | undefined {
   if (term === 'on_demand') {
     const cap = monthlyCap ?? null;
-    return { term, price, upfront: null, effective_price: price, monthly_cap: cap, since: null };
+    return { term, price, recurring_price: price, upfront: null, monthly_cap: cap, since: null };
   }
   const found = terms[term];
   if (!found) return undefined;
@@ -120,9 +120,9 @@ function currentOf(
   const isPaidOnce = upfront !== null && minutes !== undefined;
   return {
     term,
-    price: isPaidOnce ? recurringPrice(found.price, upfront, minutes) : found.price,
+    price: found.price,
+    recurring_price: isPaidOnce ? recurringPrice(found.price, upfront, minutes) : found.price,
     upfront,
-    effective_price: found.price,
     monthly_cap: null,
     since: termsSince === undefined ? null : new Date(termsSince).toISOString(),
   };
@@ -133,20 +133,20 @@ function historyOf(term: PriceTerm, { prices, terms }: PriceHistory): Pick<Shown
   const number = (amount: string | null | undefined) => (amount == null ? null : Number(amount));
   const rows =
     term === 'on_demand'
-      ? prices.map(({ price, from, to }) => ({ effective_price: number(price), upfront: null, from, to }))
+      ? prices.map(({ price, from, to }) => ({ list_price: number(price), upfront: null, from, to }))
       : terms.map(({ terms: { terms: stored }, from, to }) => ({
-          effective_price: number(stored[term]?.price),
+          list_price: number(stored[term]?.price),
           upfront: number(stored[term]?.upfront),
           from,
           to,
         }));
   const history: NonNullable<ShownTerm['history']> = [];
-  for (const { effective_price, ...row } of rows) {
-    if (effective_price === null || effective_price === 0) continue;
+  for (const { list_price, ...row } of rows) {
+    if (list_price === null || list_price === 0) continue;
     const newer = history.at(-1);
-    const isSame = newer?.effective_price === effective_price && newer.upfront === row.upfront;
+    const isSame = newer?.list_price === list_price && newer.upfront === row.upfront;
     if (newer && isSame && newer.from === row.to) history[history.length - 1] = { ...newer, from: row.from };
-    else history.push({ effective_price, ...row });
+    else history.push({ list_price, ...row });
   }
   const [current] = history;
   return { history, since: current?.to === null ? current.from : null };

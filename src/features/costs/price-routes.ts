@@ -13,12 +13,12 @@ const { id, name, provider, region, price } = MACHINE_EXAMPLE;
 const TERMS_EXAMPLE: TermsDocument = {
   ...{ id, name, provider, region },
   terms: [
-    { term: 'on_demand', price, upfront: null, effective_price: price, monthly_cap: 4.15, since: null },
+    { term: 'on_demand', price, recurring_price: price, upfront: null, monthly_cap: 4.15, since: null },
     {
       term: 'reserved_1y',
-      price: 0.00003,
+      price: 0.00008,
+      recurring_price: 0.00003,
       upfront: 26.28,
-      effective_price: 0.00008,
       monthly_cap: null,
       since: '2026-03-01T04:17:02.114Z',
     },

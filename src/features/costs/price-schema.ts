@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PRICE_TERMS } from '../../domain/prices/term.ts';
-import { documented, double, id, instant, orNull, text } from '../../http/schemas.ts';
+import { documented, double, id, instant, listPrice, orNull, priceAtTerm, text } from '../../http/schemas.ts';
 
 const provider = z.strictObject({ id: id('Provider id'), name: text('Provider name') });
 const region = z.strictObject({
@@ -9,12 +9,9 @@ const region = z.strictObject({
   code: text('Region code of the provider'),
 });
 const upfront = orNull(double(), 'Paid once for the whole term; null: nothing');
-const effective = double(
-  'Per minute, with the payment upfront spread over the term of 1 or 3 years of 8,760 hours',
-);
 
 const period = z.strictObject({
-  effective_price: effective,
+  list_price: listPrice,
   upfront,
   from: instant('First seen'),
   to: orNull(documented(z.string(), { format: 'date-time' }), 'End; null for the current price'),
@@ -28,9 +25,9 @@ export const termsSchema = z.strictObject({
   terms: z.array(
     z.strictObject({
       term: documented(z.enum(PRICE_TERMS), { description: 'The way to pay for the machine' }),
-      price: double('What recurs, per minute'),
+      price: priceAtTerm,
+      recurring_price: double('What recurs, per minute: the price without the payment upfront'),
       upfront,
-      effective_price: effective,
       monthly_cap: orNull(double(), 'The most that a calendar month costs; null: no cap is known'),
       since: orNull(
         documented(z.string(), { format: 'date-time' }),
@@ -40,12 +37,12 @@ export const termsSchema = z.strictObject({
         description:
           'Whether the amounts are of the price book of the organization. Absent if no entry of a book applies now, and with `prices=list`',
       }),
-      list_price: documented(z.number().exactOptional(), {
-        format: 'double',
-        description: 'The effective list price, if the amounts are own prices',
+      list_price: documented(listPrice.exactOptional(), {
+        description: 'The list price of the same term, if `price` is an own one',
       }),
       history: documented(z.array(period).exactOptional(), {
-        description: 'With `history=true`: the newest first, at most 1000 changes of the machine',
+        description:
+          'With `history=true`: list prices, the newest first, at most 1000 changes of the machine',
       }),
     }),
   ),

@@ -23,7 +23,10 @@ export type Reason = (typeof REASONS)[number];
 
 /** A price of one machine, or why there is none. */
 export interface Price {
+  /** What the organization pays. */
   readonly price: NodePrice | null;
+  /** The list price of the same term; null if it is unknown. */
+  readonly list: NodePrice | null;
   readonly source: (typeof PRICE_SOURCES)[number] | null;
   /** The entry of the price book that gave the price. */
   readonly entry: number | null;
@@ -93,6 +96,7 @@ const missing = (term: PriceTerm): Reason => (term === 'on_demand' ? 'no_price' 
 
 export const unknownPrice = (reason: Reason): Price => ({
   price: null,
+  list: null,
   source: null,
   entry: null,
   reason,
@@ -100,9 +104,10 @@ export const unknownPrice = (reason: Reason): Price => ({
 
 function withBook(machine: SelectedMachine, list: NodePrice | Reason, book: BookForTerm): Price {
   const entry = book.entryOf(machine);
-  const price = nodePriceBy(typeof list === 'string' ? null : list, entry);
+  const known = typeof list === 'string' ? null : list;
+  const price = nodePriceBy(known, entry);
   if (price !== null)
-    return { price, source: entry ? 'own' : 'list', entry: entry?.id ?? null, reason: null };
+    return { price, list: known, source: entry ? 'own' : 'list', entry: entry?.id ?? null, reason: null };
   return unknownPrice(typeof list === 'string' ? list : 'no_price');
 }
 
@@ -110,6 +115,7 @@ export function isSamePrice(a: Priced, b: Priced): boolean {
   return (
     a.price?.price === b.price?.price &&
     a.price?.monthlyCap === b.price?.monthlyCap &&
+    a.list?.price === b.list?.price &&
     a.source === b.source &&
     a.entry === b.entry &&
     a.reason === b.reason &&

@@ -36,7 +36,11 @@ const partAmount = {
   ),
 };
 export const shownPriceFields = {
-  price: orNull(z.number(), 'Of one node per minute; null if it is unknown'),
+  price: orNull(
+    z.number(),
+    'Price of one node per minute at the term, as the organization pays it, or the list price with `prices=list`; null if it is unknown',
+  ),
+  list_price: orNull(z.number(), 'The list price of the same term; null if it is unknown'),
   price_source: orNull(z.enum(PRICE_SOURCES), 'Whose price it is; null if it is unknown'),
   entry: orNull(z.number(), 'Id of the entry of the price book that gave the price'),
   monthly_cap: orNull(

@@ -26,8 +26,9 @@ export function identityOf({ slug, name, status, provider, region }: ClusterDocu
   return { slug, name, status, provider, region };
 }
 
-export const shownPrice = ({ price, source, entry }: Price) => ({
+export const shownPrice = ({ price, list, source, entry }: Price) => ({
   price: numberOf(price?.price),
+  list_price: numberOf(list?.price),
   price_source: source,
   entry,
   monthly_cap: numberOf(price?.monthlyCap),

@@ -124,7 +124,7 @@ const TABLES: Readonly<Record<ExportTable, Table>> = {
         'int64',
         "m.ram * case m.ram_unit when 'Binary' then 1073741824 else 1000000000 end",
       ),
-      column('price', 'double', 'm.price'),
+      column('list_price', 'double', 'm.price'),
       nullable('currency', 'text', CURRENCY),
       column('provider_id', 'int32', 'p.id'),
       column('provider', 'text', 'p.name'),
@@ -151,7 +151,7 @@ const TABLES: Readonly<Record<ExportTable, Table>> = {
   prices: {
     columns: [
       column('machine_id', 'int32', 'h.machine_id'),
-      column('price', 'double', 'h.price'),
+      column('list_price', 'double', 'h.price'),
       column('valid_from', 'instant', 'h.valid_from'),
       nullable('valid_to', 'instant', 'h.valid_to'),
     ],

@@ -3,9 +3,10 @@ import { TERMS } from '../../domain/prices/term.ts';
 import {
   documented,
   double,
+  listPrice,
   machineWithFactsSchema,
   orNull,
-  pricePerMinute,
+  priceAtTerm,
   text,
 } from '../../http/schemas.ts';
 import { RAM_UNITS } from './question.ts';
@@ -16,25 +17,18 @@ const ramUnit = documented(z.enum(RAM_UNITS), {
     'The unit of memory in the request: `AsSold` unless the parameter `ram_unit` names another one',
 });
 
-/**
- * A machine in answers. It has a term if the request names one other than `on_demand`, and the source of its price if the
- * organization has own prices.
- */
+/** A machine in answers. It has the source of its price if the organization has own prices. */
 const machine = machineWithFactsSchema.extend({
+  price: priceAtTerm,
   term: documented(z.enum(TERMS).exactOptional(), {
     description: 'The term of the request, unless it is `on_demand`',
   }),
-  term_price: documented(z.number().exactOptional(), {
-    format: 'double',
-    description:
-      'Effective price per minute of this term: a payment upfront is spread over the term. `price` is the list price on demand',
-  }),
   price_source: documented(z.enum(['own', 'list']).exactOptional(), {
     description:
-      'Whether `price`, or `term_price` if it is there, is of the price book of the organization, or the list price. Absent if no entry of a book applies now, and with `prices=list`',
+      'Whether `price` is of the price book of the organization, or the list price. Absent if no entry of a book applies now, and with `prices=list`',
   }),
-  list_price: documented(pricePerMinute.exactOptional(), {
-    description: 'The list price of the same term, if the price is an own one',
+  list_price: documented(listPrice.exactOptional(), {
+    description: 'The list price of the same term, if `price` is an own one',
   }),
 });
 

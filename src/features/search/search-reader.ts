@@ -110,32 +110,22 @@ interface Prices {
   readonly term: PriceTerm;
 }
 
-/** Returns a machine with its prices. @param row of the view */
+/** Returns a machine with its price at the term. @param row of the view */
 function shown(prices: Prices, row: number, fields?: readonly MachineField[]): Partial<PricedMachine> {
   const { index, view, own, term } = prices;
   const list = view.rows.prices[row] as number;
-  if (term === 'on_demand') {
-    const machine = machineOfRow(index, row, fields);
-    // Without a price it has no source of one.
-    if (!own || machine.price === undefined) return machine;
-    return { ...machine, ...sourced(own, row, list, 'price') };
-  }
-  const onDemand = rowOf(index.rows, view.rows.ids[row] as number);
+  const isOnDemand = term === 'on_demand';
+  const onDemand = isOnDemand ? row : rowOf(index.rows, view.rows.ids[row] as number);
   if (onDemand === undefined) throw new Error('unreachable: every machine of a term is in the index');
-  const machine = { ...machineOfRow(index, onDemand, fields), term, term_price: list };
-  return own ? { ...machine, ...sourced(own, row, list, 'term_price') } : machine;
-}
-
-/** Returns where the price of the term comes from. */
-function sourced(
-  own: OwnPrices,
-  row: number,
-  list: number,
-  field: 'price' | 'term_price',
-): Partial<PricedMachine> {
+  const machine = { ...machineOfRow(index, onDemand, fields), ...(isOnDemand ? {} : { term }) };
+  // Without a price it has no source of one.
+  if (machine.price === undefined) return machine;
+  const priced = { ...machine, price: list };
+  if (!own) return priced;
   const price = own.priceOf(row);
-  if (price === undefined) return { price_source: 'list' };
-  return { [field]: price, price_source: 'own', list_price: list };
+  return price === undefined
+    ? { ...priced, price_source: 'list' }
+    : { ...priced, price, price_source: 'own', list_price: list };
 }
 
 /** Returns the version of the index, or one of the index with the entries that apply. */

@@ -3,13 +3,19 @@ import type { Database } from '../../db/connection/connect.ts';
 import { sql } from '../../db/connection/drizzle.ts';
 import type { RowOf } from '../../db/connection/statements.ts';
 import type { SeenState } from '../../db/schema.ts';
+import { nodePrice, nodePriceBy } from '../../domain/prices/cost.ts';
+import {
+  type BookForTerm,
+  bookForTerm,
+  type PriceBookEntry,
+  type SelectedMachine,
+} from '../../domain/prices/price-book.ts';
+import { BOOK_ENTRY_JSON } from '../../snapshot/document/price-book.ts';
 import type { ChangedPrice, StatedPrice } from './events.ts';
 
 const MOST_SLUGS = 100;
 
-interface UsedMachine {
-  readonly id: number;
-  readonly name: string;
+interface UsedMachine extends SelectedMachine {
   readonly provider: string;
   readonly region: string;
   readonly price: string | null;
@@ -27,23 +33,37 @@ type SeenPrices = NonNullable<SeenState['prices']>;
  * Compares the prices with those of the last check. An exchange rate changes no price of a source, so it is no event.
  * @param before undefined at the first check, which finds no change
  */
-export async function changedPrices(db: Database, organizationId: number, before: SeenPrices | undefined) {
-  const machines: ChangedPrice[] = [];
+export async function changedPrices(
+  db: Database,
+  organizationId: number,
+  before: SeenPrices | undefined,
+  now: Date,
+) {
+  const changes: { readonly machine: UsedMachine; readonly old: string }[] = [];
   const seen: Record<string, string> = {};
   for (const machine of await usedMachines(db, organizationId)) {
     const { id, isPublished } = machine;
-    const now = textOf(machine);
+    const stated = textOf(machine);
     const old = before?.[id];
     // Readers do not have the price yet. The next check compares it.
-    seen[id] = old !== undefined && !isPublished ? old : now;
-    if (old !== undefined && old !== seen[id]) machines.push(changed(machine, priceIn(old)));
+    seen[id] = old !== undefined && !isPublished ? old : stated;
+    if (old !== undefined && old !== seen[id]) changes.push({ machine, old });
   }
+  const entries = changes.length > 0 ? await priceBookOf(db, organizationId) : [];
+  const book = bookForTerm(entries, 'on_demand', now.getTime());
+  const machines = changes.map(({ machine, old }) => changed(machine, priceIn(old), book));
   return { machines, seen };
+}
+
+async function priceBookOf(db: Database, organizationId: number): Promise<PriceBookEntry[]> {
+  const rows = await db.execute<RowOf<{ entry: PriceBookEntry }>>(sql`
+    select ${sql.raw(BOOK_ENTRY_JSON)} as entry from price_book_entries e where e.organization_id = ${organizationId}`);
+  return [...rows].map(({ entry }) => entry);
 }
 
 function usedMachines(db: Database, organizationId: number) {
   return db.execute<RowOf<UsedMachine>>(sql`
-    select m.id, m.name, p.name as provider, r.code as region, m.price::text as price,
+    select m.id, m.name, m.region_id as "regionId", r.provider_id as "providerId", p.name as provider, r.code as region, m.price::text as price,
       trim_scale(m.source_amount)::text as amount, m.source_per as per, m.source_currency as currency,
       r.published_version >= r.version as "isPublished", used.clusters, used.slugs
     from (
@@ -64,14 +84,19 @@ function priceIn(text: string): StatedPrice {
 }
 
 function changed(
-  { amount, per, currency, price, clusters, slugs, isPublished: _, ...machine }: UsedMachine,
+  { amount, per, currency, price, clusters, slugs, ...machine }: UsedMachine,
   before: StatedPrice,
+  book: BookForTerm,
 ): ChangedPrice {
+  const { id, name, provider, region } = machine;
+  const list = price === null ? null : nodePrice(price, null);
+  const own = nodePriceBy(list, book.entryOf(machine));
   return {
-    ...machine,
+    ...{ id, name, provider, region },
     before,
     after: { amount, per, currency },
-    price: price === null ? null : Number(price),
+    price: own && Number(own.price),
+    list_price: list && Number(list.price),
     clusters: slugs,
     more: clusters - slugs.length,
   };

@@ -36,7 +36,7 @@ export async function checkWebhook(db: ClientDatabase, id: number, now: Date): P
       ? parts.map((part) => ({ type: 'clusters.changed', data: { organization: slug, ...part } }))
       : [];
     const prices = webhook.events.includes('prices')
-      ? await changedPrices(tx, webhook.organizationId, webhook.seen?.prices)
+      ? await changedPrices(tx, webhook.organizationId, webhook.seen?.prices, now)
       : undefined;
     for (const machines of chunks(prices?.machines ?? []))
       contents.push({ type: 'prices.changed', data: { organization: slug, machines } });

@@ -48,8 +48,10 @@ export interface ChangedPrice {
   readonly region: string;
   readonly before: StatedPrice;
   readonly after: StatedPrice;
-  /** Per minute, in the currency of the catalogue; null without an exchange rate. */
+  /** What the organization pays per minute on demand now, in the currency of the catalogue; null without an exchange rate. */
   readonly price: number | null;
+  /** The list price on demand. */
+  readonly list_price: number | null;
   /** Slugs of the first clusters that use the machine. */
   readonly clusters: readonly string[];
   /** How many other clusters use it. */

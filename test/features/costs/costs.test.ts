@@ -55,6 +55,7 @@ describe('/v1/clusters/{slug}/cost', () => {
         ram_unit: 'Binary',
         in_catalogue: true,
         price: 0.0001,
+        list_price: 0.0001,
         price_source: 'list',
         entry: null,
         monthly_cap: null,

@@ -209,7 +209,7 @@ it('amounts are exact, and one month is one number in every answer', async () =>
         const { terms } = await answers.terms(i);
         const [onDemand, reserved] = terms;
         expectExact(onDemand.price, exact.minutes[i]);
-        expectExact(reserved.price, exact.recurring[i]);
+        expectExact(reserved.recurring_price, exact.recurring[i]);
       }
     }),
     { numRuns: 300 },

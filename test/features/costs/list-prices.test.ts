@@ -59,17 +59,17 @@ it('answers the terms of a machine, and the periods of each term', async () => {
   await using api = await openCosts(scene);
   const found = await api.json<TermsDocument>(`/v1/machines/${small}/terms`);
   const since = '2026-01-04T00:00:00.000Z';
-  const onDemand = { term: 'on_demand', price: 0.0001, upfront: null, effective_price: 0.0001 };
-  const spot = { term: 'spot', price: 0.00004, upfront: null, effective_price: 0.00004, monthly_cap: null };
+  const onDemand = { term: 'on_demand', price: 0.0001, upfront: null, recurring_price: 0.0001 };
+  const spot = { term: 'spot', price: 0.00004, upfront: null, recurring_price: 0.00004, monthly_cap: null };
   expect(found).toMatchObject({ id: small, region: { code: 'zrh' } });
   expect(found.terms).toEqual([
     { ...onDemand, monthly_cap: 4.15, since: null },
     { ...spot, since },
     {
       term: 'reserved_1y',
-      price: 0.000333333333333,
+      price: 0.0005,
+      recurring_price: 0.000333333333333,
       upfront: 87.6,
-      effective_price: 0.0005,
       monthly_cap: null,
       since,
     },
@@ -81,7 +81,7 @@ it('answers the terms of a machine, and the periods of each term', async () => {
     ['reserved_1y', '2026-01-03T00:00:00.000000Z', 1],
   ]);
   expect(terms[1]?.history).toEqual([
-    { effective_price: 0.00004, upfront: null, from: '2026-01-02T00:00:00.000000Z', to: null },
+    { list_price: 0.00004, upfront: null, from: '2026-01-02T00:00:00.000000Z', to: null },
   ]);
 });
 
@@ -107,11 +107,12 @@ it('answers own prices of terms to their organization alone, and list prices on 
   await until(async () => (await terms())[0]?.price_source === 'own');
   expect(await terms()).toMatchObject([
     { term: 'on_demand', price: 0.000075, monthly_cap: 3, price_source: 'own', list_price: 0.0001 },
-    { term: 'spot', price: 0.00001, effective_price: 0.00001, price_source: 'own', list_price: 0.00004 },
+    { term: 'spot', price: 0.00001, recurring_price: 0.00001, price_source: 'own', list_price: 0.00004 },
     {
       term: 'reserved_1y',
+      price: 0.000375,
+      recurring_price: 0.00025,
       upfront: 65.7,
-      effective_price: 0.000375,
       price_source: 'own',
       list_price: 0.0005,
     },
@@ -169,7 +170,7 @@ it('searches and recommends by the price of a term, and leaves out machines with
   await setTerms(scene.sample.small, SPOT, '2026-01-02T00:00:00Z');
   await using api = await openCosts(scene);
   const found = await api.json<SearchDocument>('/v1/machines/search?term=spot&fields=id,price');
-  const machine = { id: scene.sample.small, price: 0.0001, term: 'spot', term_price: 0.00004 };
+  const machine = { id: scene.sample.small, price: 0.00004, term: 'spot' };
   expect(found.machines).toEqual([machine]);
   expect(
     (await api.json<SearchDocument>('/v1/machines/search?term=spot&max_price=0.00003')).machines,

@@ -40,7 +40,13 @@ describe('own prices', () => {
     await using api = await openCosts(scene);
     expect(await costOf(api)).toMatchObject({
       prices: 'own',
-      machine: { price: 0.00008, price_source: 'own', entry: discount, per_month: 10.512 },
+      machine: {
+        price: 0.00008,
+        list_price: 0.0001,
+        price_source: 'own',
+        entry: discount,
+        per_month: 10.512,
+      },
     });
     expect(await costOf(api, '?prices=list')).toMatchObject({
       prices: 'list',
@@ -88,7 +94,7 @@ describe('own prices', () => {
     const entry = await addEntry({ machine: small, price: '0.0005' });
     await using api = await openCosts(scene);
     expect(await costOf(api)).toMatchObject({
-      machine: { price: 0.0005, price_source: 'own', entry, in_catalogue: false },
+      machine: { price: 0.0005, list_price: null, price_source: 'own', entry, in_catalogue: false },
       complete: true,
     });
   });
@@ -212,11 +218,13 @@ describe('/v1/clusters/{slug}/alternatives', () => {
     await addEntry({ provider: 2, discount: '90' });
     await using api = await openCosts(scene);
     const { anywhere } = await api.json<AlternativesDocument>(path);
-    expect(anywhere.map(({ machine, price, price_source }) => [machine.id, price, price_source])).toEqual([
-      [ids.other, 0.0007, 'own'],
-      [ids.dear, 0.001, 'own'],
-      [ids.far, 0.008, 'list'],
-      [ids.near, 0.009, 'list'],
+    expect(
+      anywhere.map(({ machine }) => [machine.id, machine.price, machine.list_price, machine.price_source]),
+    ).toEqual([
+      [ids.other, 0.0007, 0.007, 'own'],
+      [ids.dear, 0.001, 0.011, 'own'],
+      [ids.far, 0.008, 0.008, 'list'],
+      [ids.near, 0.009, 0.009, 'list'],
     ]);
     const list = await api.json<AlternativesDocument>(`${path}?prices=list`);
     expect(idsOf(list.anywhere)).toEqual([ids.other, ids.far, ids.near]);
@@ -227,11 +235,11 @@ describe('/v1/clusters/{slug}/alternatives', () => {
     const entry = await addEntry({ machine: dear, price: '0.001' });
     await using api = await openCosts(scene);
     const cheapest = async () => (await api.json<AlternativesDocument>(path)).anywhere[0];
-    expect(await cheapest()).toMatchObject({ machine: { id: dear }, price: 0.001 });
+    expect(await cheapest()).toMatchObject({ machine: { id: dear, price: 0.001 } });
     await scene.sql`update price_book_entries set price = '0.002' where id = ${entry}`;
     await scene.sql`update organizations set clusters_version = clusters_version + 1 where id = ${scene.sample.a}`;
     await scene.publisher.publishDirty();
-    await until(async () => (await cheapest())?.price === 0.002, { timeoutMs: 20_000 });
+    await until(async () => (await cheapest())?.machine.price === 0.002, { timeoutMs: 20_000 });
   });
 
   it('accepts a least saving of 0, which every cheaper machine has', async () => {

@@ -48,7 +48,7 @@ beforeAll(async () => {
   truth.machines = await sql`
     select m.id, m.name, m.cpu, m.ram::int as ram, m.ram_unit,
       (m.ram * case m.ram_unit when 'Binary' then 1024 ^ 3 else 1000 ^ 3 end)::float8 as ram_bytes,
-      m.price::float8 as price, 'USD' as currency, p.id as provider_id, p.name as provider, r.id as region_id,
+      m.price::float8 as list_price, 'USD' as currency, p.id as provider_id, p.name as provider, r.id as region_id,
       r.code as region_code, r.name as region, r.country,
       case r.country when 'DE' then 'europe' end as continent, m.architecture, m.generation, m.cpu_kind,
       m.local_disk::float8 as local_disk, m.network::float8 as network,
@@ -56,7 +56,7 @@ beforeAll(async () => {
     from machines m join regions r on r.id = m.region_id join providers p on p.id = r.provider_id
     where m.excluded_reason is null order by m.id`;
   truth.prices = await sql`
-    select h.machine_id, h.price::float8 as price,
+    select h.machine_id, h.price::float8 as list_price,
       to_char(h.valid_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as valid_from,
       to_char(h.valid_to at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as valid_to
     from machine_prices h join machines m on m.id = h.machine_id
@@ -130,7 +130,9 @@ print(json.dumps(list(csv.DictReader(open(sys.argv[1], newline='', encoding='utf
       ),
     );
     const found = JSON.parse(stdout) as Record<string, string>[];
-    expect(found.map(({ price, ...row }) => ({ ...row, price: String(Number(price)) }))).toEqual(texts);
+    expect(
+      found.map(({ list_price, ...row }) => ({ ...row, list_price: String(Number(list_price)) })),
+    ).toEqual(texts);
   });
 });
 
@@ -209,7 +211,7 @@ it('Parquet columns have the documented types', async () => {
     id: 'INTEGER',
     name: 'VARCHAR',
     ram_bytes: 'BIGINT',
-    price: 'DOUBLE',
+    list_price: 'DOUBLE',
     as_of: 'TIMESTAMP WITH TIME ZONE',
   });
 });
@@ -232,7 +234,7 @@ it('an empty catalogue makes files without rows', async () => {
   const made = await download(empty);
   const found = await duckdb.runAndReadAll(`select count(*)::int as n from '${made['machines.parquet']}'`);
   expect(found.getRowObjectsJson()).toEqual([{ n: 0 }]);
-  expect(await readFile(made['prices.csv'], 'utf8')).toBe('machine_id,price,valid_from,valid_to\r\n');
+  expect(await readFile(made['prices.csv'], 'utf8')).toBe('machine_id,list_price,valid_from,valid_to\r\n');
   expect(await readFile(made['machines.ndjson'], 'utf8')).toBe('');
 });
 

@@ -89,7 +89,7 @@ it('all files are of one state while the catalogue changes', async () => {
     if (!stored.file.endsWith('.ndjson') || stored.coding !== 'identity') continue;
     const lines = (await storedBytes(scene.store.sql, stored)).toString().trimEnd().split('\n');
     expect(lines.length).toBeGreaterThan(3000);
-    for (const line of lines) found.add(JSON.parse(line).price);
+    for (const line of lines) found.add(JSON.parse(line).list_price);
   }
   expect(found.size).toBe(1);
 });

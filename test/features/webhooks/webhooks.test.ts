@@ -132,6 +132,9 @@ describe('a webhook', () => {
     await openOrganizations();
     const { id } = await add('one');
     await check(id);
+    await scene.sql`
+      insert into price_book_entries (organization_id, discount, valid_from)
+      select id, 10, '2020-01-01Z' from organizations where slug = 'one'`;
     await catalogue({ m1: '0.09', m3: '0.09' });
     expect(await check(id)).toBe(0);
     await publish();
@@ -150,7 +153,8 @@ describe('a webhook', () => {
               region: 'a',
               before: { amount: '0.06', per: 'hour', currency: 'USD' },
               after: { amount: '0.09', per: 'hour', currency: 'USD' },
-              price: 0.0015,
+              price: 0.00135,
+              list_price: 0.0015,
               clusters: ['x'],
               more: 0,
             },

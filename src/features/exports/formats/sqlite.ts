@@ -14,7 +14,7 @@ const TYPES: Readonly<Record<ColumnType, string>> = {
 };
 
 const INDEXES: { readonly [T in ExportTable]?: readonly (readonly string[])[] } = {
-  machines: [['price'], ['provider_id', 'region_id']],
+  machines: [['list_price'], ['provider_id', 'region_id']],
 };
 
 export function sqliteWriter(path: string, table: ExportTable, columns: readonly Column[]): TableWriter {
