@@ -13,6 +13,6 @@ const { data, currency } = await fleetbook.recommend({
 });
 for (const { machine, total } of data.recommendations) {
   console.log(
-    `${machine.provider.name}: ${machine.name} in ${machine.region.name}, ${total.toFixed(2)} ${currency} a month`,
+    `${machine.provider.name}: ${machine.name} in ${machine.region.name}, ${total?.toFixed(2) ?? 'an unknown amount of'} ${currency} a month`,
   );
 }

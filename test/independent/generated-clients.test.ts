@@ -100,7 +100,7 @@ export async function use(baseUrl: string, auth: string, cursor: string) {
   ).data;
   const nodes: number | null = database.nodes;
   const cost = (await sdk.getClusterCost({ client, path: { slug }, query: { term: 'on_demand' }, throwOnError: true })).data;
-  const perMonth: number = cost.per_month;
+  const perMonth: number | null = cost.per_month;
   const history = (await sdk.listClusterCosts({ client, path: { slug }, throwOnError: true })).data;
   const alternatives = (
     await sdk.listAlternatives({ client, path: { slug }, query: { limit: 2 }, throwOnError: true })
@@ -122,7 +122,7 @@ export async function use(baseUrl: string, auth: string, cursor: string) {
   });
   const next: string | null = search.data.next;
   const advice = await sdk.recommendMachines({ client, query: { cpu: 2, ram: 4, hours: 100.5 }, throwOnError: true });
-  const total: number = advice.data.recommendations[0]!.total;
+  const total: number | null = advice.data.recommendations[0]!.total;
   const changes: Changes = (
     await sdk.listChanges({ client, query: { after: cursor, limit: 1000 }, throwOnError: true })
   ).data as Changes;
