@@ -133,7 +133,7 @@ export const SETTINGS = {
     '90',
   ),
   RATE_LIMIT: setting(
-    'requests of one token to one process in a minute; further ones get 429. A client that lists a whole catalogue needs a hundredth of the default. 0: no limit',
+    'requests of one token to one process in a minute; further ones get 429, and RateLimit fields state the rest below 10,000. A client that lists a whole catalogue needs a hundredth of the default. 0: no limit',
     integer(0, 1_000_000_000, 'a count'),
     '120000',
   ),

@@ -105,7 +105,7 @@ function headOf({ tier, asOf, currency }: Answer, fields: readonly string[]): He
 /** Sets the id in the list itself: Node copies the list before the next request. */
 function complete(head: Head, requestId: string, also: readonly string[] | undefined): Head {
   head[1] = requestId;
-  return also ? head.concat(also) : head;
+  return also?.length ? head.concat(also) : head;
 }
 
 export function codingFor(request: IncomingMessage, body: EncodedBody): Coding {

@@ -49,6 +49,18 @@ describe('a rate limit', () => {
     }
   });
 
+  it('states the rest once fewer than 10,000 requests are left, also of the default', () => {
+    const limit = new RateLimit(10_002, () => 0);
+    expect(limit.count(1).fields).toEqual([]);
+    expect(limit.count(1).fields).toEqual([]);
+    expect(limit.count(1).fields.slice(0, 4)).toEqual([
+      'ratelimit-limit',
+      '10002',
+      'ratelimit-remaining',
+      '9999',
+    ]);
+  });
+
   it('begins again after a minute, and forgets the oldest of very many tokens', () => {
     let now = 0;
     const limit = new RateLimit(2, () => now);

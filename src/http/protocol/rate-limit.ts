@@ -12,6 +12,9 @@ declare module 'fastify' {
 
 const WINDOW_MS = 60_000;
 const TOKENS = 50_000;
+/** With this many requests left, an answer has no RateLimit fields: a client that is far from its limit needs none. */
+const PLENTY = 10_000;
+const NO_FIELDS: readonly string[] = [];
 
 interface Window {
   count: number;
@@ -44,6 +47,7 @@ export class RateLimit {
     window.count += 1;
     const secondsLeft = Math.ceil((window.endsAt - now) / 1000);
     const remaining = Math.max(0, this.#perMinute - window.count);
+    if (remaining >= PLENTY) return { isExceeded: false, fields: NO_FIELDS, secondsLeft };
     const fields = ['ratelimit-limit', String(this.#perMinute), 'ratelimit-remaining', String(remaining)];
     fields.push('ratelimit-reset', String(secondsLeft));
     return { isExceeded: window.count > this.#perMinute, fields, secondsLeft };
