@@ -2,13 +2,14 @@ import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
 import { siblingHost } from '../http/address.ts';
 import { nothingListed, pagesByToken } from '../http/lists.ts';
-import { architecture } from '../schema/facts.ts';
+import { architecture, gigabytes } from '../schema/facts.ts';
 import { count, label, omittedAtEnd } from '../schema/fields.ts';
 import { offerItem, offerOrRejected, rejectedRow, unusableRegion } from '../schema/items.ts';
 import { LeftOut } from '../schema/left-out.ts';
 import { RegionPrices } from '../schema/region-prices.ts';
 import { labelIn, readRow, unusable } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, RejectedRow, SourceHttp, UnreadRegion } from '../source.ts';
+import { localDisks } from './gcp/local-disks.ts';
 import { Rates } from './gcp/rates.ts';
 import { RegionSkus } from './gcp/region-prices.ts';
 
@@ -41,6 +42,7 @@ const MachineType = z.object({
   architecture,
   accelerators: z.array(z.unknown()).optional(),
   bundledLocalSsds: z.unknown().optional(),
+  description: z.string().max(1000).optional().catch(undefined),
   deprecated: z.object({ state: z.string() }).optional(),
 });
 type MachineType = z.infer<typeof MachineType>;
@@ -51,9 +53,6 @@ const Sku = z.object({
   category: z.object({ usageType: z.string() }),
   serviceRegions: z.array(label),
 });
-
-/** Types whose price includes local disks. No API states the size of these. */
-const LOCAL_DISKS = /^z3-|-(standard|high)?lssd\b/;
 
 type TypesByRegion = Map<string, Map<string, MachineType[]>>;
 
@@ -75,7 +74,7 @@ export const adapter: CatalogueAdapter = {
   },
   memoryUnit: 'MiB',
   currency: 'USD',
-  facts: ['architecture', 'generation', 'cpuKind'],
+  facts: ['architecture', 'generation', 'cpuKind', 'localDisk'],
   schedule: '47 */6 * * *',
   notes:
     `The URL names a project: \`${PROJECT}\`. The credentials belong to a service account with the role Compute Viewer ` +
@@ -84,7 +83,7 @@ export const adapter: CatalogueAdapter = {
     '`https://cloudbilling.googleapis.com`, with the same token or with an API key. If the URL is not ' +
     `Google’s, prices are read there too: \`${SKUS}\` replaces the path from \`/compute/v1/\` on. Terms are Spot and ` +
     'commitments for resources, which are billed by the month without a payment upfront; commitments for an amount of money ' +
-    'have no price of a machine. The default of traffic is the Premium Tier to the part of the world of its region. Included ' +
+    'have no price of a machine. Local disks that a type always has are part of its price. The default of traffic is the Premium Tier to the part of the world of its region. Included ' +
     'quantities are those of an account.',
 
   async *catalogue({ http, now }) {
@@ -111,11 +110,12 @@ export const adapter: CatalogueAdapter = {
       regionSkus.addTo(regionPrices, regionCode);
       for (const [name, zones] of types) {
         const isShared = zones.some((type) => type.isSharedCpu === true);
-        const problem = billedDisks(name, zones) ?? rates.unpriced(name, isShared);
+        const disks = isAccelerated(zones) ? 0 : localDisks(name, zones);
+        const problem = disks === undefined ? UNKNOWN_DISKS : rates.unpriced(name, isShared);
         if (problem !== undefined) unpriced.set(name, problem);
         // An unread zone may still sell it: the zone's row already covers the type.
         else if (isDeprecated(zones) && unread.some((row) => covers(row, name, regionCode))) continue;
-        else yield offerOrRejected(name, regionCode, () => offered(regionCode, name, zones, rates));
+        else yield offerOrRejected(name, regionCode, () => offered(regionCode, name, zones, rates, disks));
       }
     }
     // One row for all regions, since it is one problem.
@@ -123,6 +123,8 @@ export const adapter: CatalogueAdapter = {
     yield* regionPrices.items(['pd-balanced']);
   },
 };
+
+const UNKNOWN_DISKS = 'has local disks in its price, and their size is not known';
 
 type Unread = RejectedRow | UnreadRegion;
 
@@ -203,27 +205,35 @@ function offered(
   name: string,
   zones: readonly MachineType[],
   rates: Rates,
+  disks = 0,
 ): CatalogueItem {
   const [type, ...others] = zones;
   if (type === undefined) return unusable('is in no zone');
   const { guestCpus: cpu, memoryMb } = type;
   if (others.some((other) => other.guestCpus !== cpu || other.memoryMb !== memoryMb))
     unusable('guestCpus or memoryMb differ between the zones of the region');
-  const price = { amount: rates.hourly(type, regionCode), per: 'hour', currency: adapter.currency } as const;
+  const billed = { name, guestCpus: cpu, memoryMb, disks };
+  const price = {
+    amount: rates.hourly(billed, regionCode),
+    per: 'hour',
+    currency: adapter.currency,
+  } as const;
   const machine = { name, cpu, ...memory(memoryMb, adapter.memoryUnit), price };
   const excluded = exclusion(zones);
-  const terms = excluded === 'accelerated' ? {} : rates.terms(type, regionCode);
+  const terms = excluded === 'accelerated' ? {} : rates.terms(billed, regionCode);
   const some = Object.keys(terms).length > 0 && { terms };
-  return offerItem({ regionCode, ...machine, ...some, facts: factsOf(name, zones) }, excluded);
+  return offerItem({ regionCode, ...machine, ...some, facts: factsOf(name, zones, disks) }, excluded);
 }
 
 /** Source of the series: https://cloud.google.com/compute/docs/machine-resource#machine_type_terminology. */
-function factsOf(name: string, zones: readonly MachineType[]) {
+function factsOf(name: string, zones: readonly MachineType[], disks: number) {
   const isShared = agreed(zones.map((zone) => zone.isSharedCpu));
   const architecture = agreed(zones.map((zone) => zone.architecture));
   return {
     architecture: architecture === 'architecture_unspecified' ? undefined : architecture,
     generation: name.split('-')[0],
+    // Other types may have disks that are no part of their price.
+    localDisk: disks === 0 ? undefined : gigabytes(disks, 'GiB'),
     cpuKind: isShared === undefined ? undefined : isShared ? ('shared' as const) : ('dedicated' as const),
   };
 }
@@ -246,13 +256,6 @@ function isAccelerated(zones: readonly MachineType[]): boolean {
 /** A type can be ordered if one zone has it as ACTIVE. The other states are DEPRECATED, OBSOLETE and DELETED. */
 function isDeprecated(zones: readonly MachineType[]): boolean {
   return zones.every(({ deprecated }) => (deprecated?.state ?? 'ACTIVE') !== 'ACTIVE');
-}
-
-function billedDisks(name: string, zones: readonly MachineType[]): string | undefined {
-  const has = LOCAL_DISKS.test(name) || zones.some((type) => type.bundledLocalSsds !== undefined);
-  return has && !isAccelerated(zones)
-    ? 'has local disks in its price, and no API states their size'
-    : undefined;
 }
 
 function covers(row: Unread, name: string, regionCode: string): boolean {

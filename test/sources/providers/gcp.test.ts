@@ -362,6 +362,161 @@ describe('a price of GCP', () => {
   });
 });
 
+describe('local disks of GCP', () => {
+  const month = (description: string, nanos: number) =>
+    sku(description, nanos, {
+      pricingInfo: [
+        {
+          pricingExpression: {
+            usageUnit: 'GiBy.mo',
+            tieredRates: [{ unitPrice: { currencyCode: 'USD', units: '0', nanos } }],
+          },
+        },
+      ],
+    });
+  const of = (family: string) => [
+    sku(`${family} Instance Core running in Americas`, 30_000_000),
+    sku(`${family} Instance Ram running in Americas`, 4_000_000),
+  ];
+  const own = (family: string, nanos = 160_000_000) =>
+    month(`${family} Instance Local SSD running in Iowa`, nanos);
+  const any = month('SSD backed Local Storage', 80_000_000);
+  const disks = (partitionCount: number) => ({ bundledLocalSsds: { partitionCount } });
+  /** Two cores and 8 GiB cost 0.092 dollars; without a rest in the cents of a month. */
+  const withDisks = (gib: number, dollars: number) => ((gib * dollars) / 730 + 0.092).toFixed(9);
+
+  it.each([
+    [
+      'of their series',
+      { name: 'c4-standard-2-lssd', ...disks(2) },
+      [...of('C4'), own('C4'), any],
+      750,
+      0.16,
+    ],
+    ['of all series', { name: 'c3-standard-2-lssd', ...disks(2) }, [...of('C3'), own('C4'), any], 750, 0.08],
+    [
+      'if only the description has their number',
+      { name: 'c4a-highmem-2-lssd', description: '2 vCPUs, 8 GB RAM, 4 local SSDs' },
+      [...of('C4A Arm'), any],
+      1500,
+      0.08,
+    ],
+    ['without a sign in the name', { name: 'z3-highmem-88', ...disks(12) }, [...of('Z3'), any], 36_000, 0.08],
+    [
+      'at two equal prices',
+      { name: 'z3-highmem-88', ...disks(1) },
+      [...of('Z3'), any, own('Z3', 80_000_000)],
+      3000,
+      0.08,
+    ],
+    [
+      'of a series with prices by shape',
+      { name: 'z4d-highmem-8-highlssd', ...disks(1) },
+      [
+        ...of('Z4D-HIGHMEM-HIGHLSSD'),
+        own('Z4D-HIGHMEM-HIGHLSSD', 163_200_000),
+        own('Z4D-HIGHMEM-STANDARDLSSD'),
+      ],
+      3500,
+      0.1632,
+    ],
+    [
+      'of bare metal, which has larger ones',
+      { name: 'c4-standard-288-lssd-metal', ...disks(6) },
+      [...of('C4'), own('C4')],
+      18_000,
+      0.16,
+    ],
+  ])('are part of the price of a type: %s', async (_, type, skus, gib, dollars) => {
+    const [item, ...more] = await rowsOf(type, skus);
+    expect(more).toEqual([]);
+    const offer = item?.kind === 'offer' ? item.offer : undefined;
+    expect(Number(offer?.price.amount).toFixed(9)).toBe(withDisks(gib, dollars));
+    expect(offer?.facts?.localDisk).toBeCloseTo(gib * 1.073741824, 2);
+    expect(offer?.excluded).toBeUndefined();
+  });
+
+  it.each([
+    [
+      'their price is missing',
+      { name: 'c4-standard-2-lssd', ...disks(2) },
+      of('C4'),
+      'no SKU prices the local disks of c4-standard-2-lssd in us-central1',
+    ],
+    [
+      'two prices are possible',
+      { name: 'z3-highmem-88', ...disks(1) },
+      [...of('Z3'), any, own('Z3')],
+      'SKUs disagree about its price: 0.16 and 0.08',
+    ],
+    [
+      'their number is missing',
+      { name: 'c4-standard-2-lssd' },
+      [...of('C4'), any],
+      'their size is not known',
+    ],
+    [
+      'their size is unknown',
+      { name: 'z4m-highmem-2', ...disks(2) },
+      [...of('Z4M'), any],
+      'their size is not known',
+    ],
+    [
+      'their form is unknown',
+      { name: 'c4-standard-2', bundledLocalSsds: { disks: 2 } },
+      [...of('C4'), any],
+      'their size is not known',
+    ],
+    [
+      'the metal has another number',
+      { name: 'c4-standard-2-lssd-metal', ...disks(6) },
+      [...of('C4'), any],
+      'their size is not known',
+    ],
+  ])('reject a type if %s', async (_, type, skus, reason) => {
+    expect(await rowsOf(type, skus)).toMatchObject([
+      { kind: 'rejected', name: type.name, reason: expect.stringContaining(reason) },
+    ]);
+  });
+
+  it('reject a type whose zones state different numbers', async () => {
+    const [one, two] = [1, 2].map((number) => ({ ...e2, name: 'c4-standard-2-lssd', ...disks(number) }));
+    const items = await itemsOf({ 'us-central1-a': [one ?? {}], 'us-central1-b': [two ?? {}] }, [
+      ...of('C4'),
+      any,
+    ]);
+    expect(items).toMatchObject([
+      { kind: 'region' },
+      { kind: 'rejected', reason: expect.stringContaining('not known') },
+    ]);
+  });
+
+  it('are none for a type that states none, and cost nothing', async () => {
+    const [item] = await rowsOf({ name: 'c4-standard-2', ...disks(0) }, [...of('C4'), any]);
+    expect(item).toMatchObject({ offer: { price: { amount: '0.092' } } });
+  });
+
+  it('must have a price of a term, or the machine has none', async () => {
+    const preemptible = { category: { usageType: 'Preemptible' } };
+    const spot = of('C4').map((each) => ({
+      ...each,
+      ...preemptible,
+      description: `Spot Preemptible ${each.description}`,
+    }));
+    const type = { name: 'c4-standard-2-lssd', ...disks(2) };
+    const [without] = await rowsOf(type, [...of('C4'), own('C4'), ...spot]);
+    expect(without?.kind === 'offer' && without.offer.terms).toBeUndefined();
+    const cheap = {
+      ...own('C4', 73_000_000),
+      ...preemptible,
+      description: 'Spot Preemptible C4 Instance Local SSD running in Iowa',
+    };
+    const [item] = await rowsOf(type, [...of('C4'), own('C4'), ...spot, cheap]);
+    // 0.073 × 750 / 730 = 0.075 dollars an hour.
+    expect(item).toMatchObject({ offer: { terms: { spot: { price: { amount: '0.167', per: 'hour' } } } } });
+  });
+});
+
 describe('the URL of GCP', () => {
   it('must name the project', async () => {
     const http = { kind: 'misconfigured', message: expect.stringContaining('/compute/v1/projects/PROJECT') };
