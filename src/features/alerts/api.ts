@@ -5,6 +5,8 @@ import type { Webhook } from './rules.ts';
 export interface ShownAlert extends AlertRecord {
   /** The source that the alert is about; null for an alert about Fleetbook itself. */
   readonly source: string | null;
+  /** The page of the console where an operator acts on it. */
+  readonly path: string;
 }
 
 export interface ShownWebhook extends Pick<Webhook, 'id' | 'format'> {

@@ -27,7 +27,7 @@ import {
 } from './queries.ts';
 import { rulesInWords } from './rules.ts';
 import { alertRules } from './settings.ts';
-import { sourceOfAlert } from './subject.ts';
+import { actionOf, sourceOfAlert } from './subject.ts';
 
 const RESOLVED = 50;
 const SUMMARIES = 3;
@@ -95,7 +95,11 @@ export function alertsPart({ config, store: { sql, db }, kinds }: OpsContext): O
   };
 }
 
-const withSource = (alert: AlertRecord): ShownAlert => ({ ...alert, source: sourceOfAlert(alert) ?? null });
+const withSource = (alert: AlertRecord): ShownAlert => ({
+  ...alert,
+  source: sourceOfAlert(alert) ?? null,
+  path: actionOf(alert, alert.details).path,
+});
 
 /** An earlier release may have stored the body in another form. */
 function shown({ body, ...delivery }: DeliveryRecord): ShownDelivery {

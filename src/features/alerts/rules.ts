@@ -49,5 +49,6 @@ export function rulesInWords(rules: Pick<AlertRules, 'failuresInRow' | 'priceRat
   };
 }
 
-/** Kinds of alerts of the core. Features add kinds. */
+/** A kind of alert of the core. Features add kinds. */
+export type CoreKind = keyof ReturnType<typeof rulesInWords>;
 export const ALERT_KINDS = Object.keys(rulesInWords(NO_ALERTS));

@@ -76,11 +76,8 @@ function OpenAlerts({ alerts }: { alerts: readonly ShownAlert[] }) {
 }
 
 /** Links to the page that solves the alert. */
-function Subject({ kind, subject, source, details }: ShownAlert) {
-  const { batch } = details as { batch?: number };
-  if (kind === 'batch_held' && batch !== undefined) return <a href={`/held/${batch}`}>{subject}</a>;
-  if (source === null) return <>{subject}</>;
-  return <a href={`/sources/${encodeURIComponent(source)}`}>{subject}</a>;
+function Subject({ subject, source, path }: ShownAlert) {
+  return source === null ? <>{subject}</> : <a href={path}>{subject}</a>;
 }
 
 function ResolvedAlerts({ alerts }: { alerts: readonly ShownAlert[] }) {
