@@ -157,7 +157,7 @@ describe('the overview’s view of a source', () => {
         { id: 'linode', of: 'excluded', reason: 'discontinued', count: 1 },
         { id: 'other', of: 'excluded', reason: 'licensed', count: 5 },
       ],
-      'it was read, but readers get no machines of it: all 10 machines are excluded (9 no_exchange_rate: its price has no exchange rate; give one in CATALOGUE_RATES, 1 deprecated: its provider no longer sells it)',
+      'it was read, but readers get no machines of it: all 10 machines are excluded (9 no_exchange_rate: its price has no exchange rate; give one in CATALOGUE_RATES, 1 discontinued: its provider no longer sells it)',
     ],
     [
       'unusable rows',

@@ -51,7 +51,10 @@ describe('several sources in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.getByText('old: there is no source old in the configuration').waitFor();
     await page.getByText('2 sources selected.').waitFor();
     expect((await audited())[0]).toBe('source.run linode ada: look again');
-    expect(await scene.queues.sync.getJobCountByTypes('waiting')).toBe(1);
+    // The slot's row has the request; a worker makes a job of it.
+    expect(
+      await scene.worker.store.sql`select schedule, asked_by from schedule_slots where cause = 'hand'`,
+    ).toEqual([{ schedule: 'linode', asked_by: 'ada' }]);
     // The browser itself reports both refusals.
     expect(complaints.filter((text) => !text.includes('Failed to load resource'))).toEqual([]);
     await page.context().close();
