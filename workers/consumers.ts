@@ -4,7 +4,7 @@ import { openLoggedRedis } from '../src/app/connections.ts';
 import type { ServerSetting } from '../src/db/connection/server-problem.ts';
 import { withTimeout } from '../src/domain/timeout.ts';
 import type { RedisClient } from '../src/redis/redis.ts';
-import { ALWAYS_REPEATED, backoffStrategy, METRICS, QUEUE_PREFIX, withoutParameters } from './queues.ts';
+import { ALWAYS_REPEATED, backoffStrategy, METRICS, withoutParameters } from './queues.ts';
 import { AttemptFailed } from './retry.ts';
 
 /** Milliseconds for BullMQ to store the end of a consumer in Redis. */
@@ -12,11 +12,14 @@ const END_WITHIN_MS = 3000;
 
 export class Consumers {
   readonly #logger: Logger;
+  readonly #prefix: string;
   readonly #connection: RedisClient;
   readonly #copies: readonly RedisClient[];
   readonly #consumers: Worker[] = [];
 
-  constructor(server: ServerSetting, logger: Logger) {
+  /** @param prefix of the queues, see queues.ts */
+  constructor(server: ServerSetting, prefix: string, logger: Logger) {
+    this.#prefix = prefix;
     this.#logger = logger;
     this.#connection = openLoggedRedis(server, 'worker', logger);
     this.#copies = collectCopies(this.#connection);
@@ -29,7 +32,7 @@ export class Consumers {
   ): void {
     const consumer = new Worker<Data>(queue, withoutParameters(process), {
       connection: this.#connection,
-      prefix: QUEUE_PREFIX,
+      prefix: this.#prefix,
       metrics: METRICS,
       ...ALWAYS_REPEATED,
       settings: { backoffStrategy },

@@ -9,6 +9,7 @@ import { composeWorker } from '../src/app/worker.ts';
 import type { Config } from '../src/config/config.ts';
 import { BadSetting } from '../src/config/settings.ts';
 import type { Sql } from '../src/db/connection/client.ts';
+import type { Store } from '../src/db/connection/connect.ts';
 import type { ServerSetting } from '../src/db/connection/server-problem.ts';
 import { pruneDifferences } from '../src/db/differences.ts';
 import { pruneChanges } from '../src/db/runs/machine-changes.ts';
@@ -17,7 +18,7 @@ import { pruneSlots } from '../src/db/sync/slots.ts';
 import type { Condition } from '../src/domain/alert.ts';
 import { withTimeout } from '../src/domain/timeout.ts';
 import { redisMisfit } from '../src/redis/misfit.ts';
-import { redisReady } from '../src/redis/redis.ts';
+import { type RedisClient, redisReady } from '../src/redis/redis.ts';
 import type { ComparisonObserver } from '../src/snapshot/publish/comparison.ts';
 import type { PublishObserver } from '../src/snapshot/publish/publisher.ts';
 import { startPulse } from '../src/snapshot/publish/pulse.ts';
@@ -25,7 +26,7 @@ import { startRounds } from '../src/snapshot/publish/rounds.ts';
 import type { RetryPolicy } from '../src/sources/http/retries.ts';
 import { Consumers } from './consumers.ts';
 import { adoptCurrency } from './newly-rated.ts';
-import { openQueues, type Queues, SWEEP_QUEUE, SYNC_QUEUE } from './queues.ts';
+import { openQueues, type Queues, queuePrefix, recordDatabase, SWEEP_QUEUE, SYNC_QUEUE } from './queues.ts';
 import { enqueuer, Scheduler, SWEEP_SCHEDULE } from './schedule.ts';
 import { storeSchedules } from './store-schedules.ts';
 import { type SyncDependencies, syncProcessor } from './sync-job.ts';
@@ -69,11 +70,14 @@ export async function startWorker(
       }),
     );
     const server = queueRedis(config);
-    const { producer, queues } = await connectQueues(server, closing, logger, telemetry);
+    const { producer, prefix, queues } = await connectQueues(server, worker.store, closing, {
+      logger,
+      telemetry,
+    });
     const running = { config, worker, logger, ...(observe && { observe }) };
-    const consumers = new Consumers(server, logger);
+    const consumers = new Consumers(server, prefix, logger);
     closing.defer(() => consumers.disconnect());
-    await addConsumers(consumers, { ...running, queues, telemetry });
+    await addConsumers(consumers, { ...running, producer, queues, telemetry });
     const watches = new Watches(running);
     closing.defer(async () => {
       await withTimeout(SHORT_CLOSE_WITHIN_MS, worker.store.liveRuns.stopping()).catch(() => false);
@@ -114,30 +118,33 @@ export async function startWorker(
 /** @throws BadSetting if the queues' Redis may evict jobs */
 async function connectQueues(
   server: ServerSetting,
+  { sql }: Pick<Store, 'sql'>,
   closing: Disposer,
-  logger: Logger,
-  telemetry: Telemetry | undefined,
+  { logger, telemetry }: { readonly logger: Logger; readonly telemetry: Telemetry | undefined },
 ) {
   const producer = openLoggedRedis(server, 'producer', logger);
   closing.defer(() => producer.disconnect());
   await redisReady(producer, 10_000);
   const misfit = await redisMisfit(producer, server.setting, false);
   if (misfit) throw new BadSetting(`the queues' Redis cannot be used: ${misfit.what}; ${misfit.remedy}`);
-  const queues = openQueues(producer, logger, FEATURES, telemetry);
+  const prefix = await queuePrefix(sql);
+  const queues = openQueues(producer, prefix, logger, FEATURES, telemetry);
   closing.defer(() => Promise.all(queues.all.map((queue) => queue.close())));
   // A queue never recovers from a failed first connection, so the start waits for it.
   await Promise.all(queues.all.map((queue) => queue.waitUntilReady()));
-  return { producer, queues };
+  await recordDatabase(sql, producer);
+  return { producer, prefix, queues };
 }
 
 type Consuming = SyncDependencies & {
+  readonly producer: RedisClient;
   readonly queues: Queues;
   readonly telemetry: Telemetry | undefined;
 };
 
 async function addConsumers(
   consumers: Consumers,
-  { queues, telemetry, ...running }: Consuming,
+  { producer, queues, telemetry, ...running }: Consuming,
 ): Promise<void> {
   const { config, worker, logger } = running;
   // Every source has a place: one provider's outage must not delay another one.
@@ -151,6 +158,7 @@ async function addConsumers(
     await pruneRuns(worker.store.db);
     await pruneDifferences(worker.store.db);
     await storeSchedules(worker.store.db, worker.cache, config.sources, logger);
+    await recordDatabase(worker.store.sql, producer);
     for (const { prune } of FEATURES) await prune?.(worker.store.db, config);
   });
   const { store } = worker;

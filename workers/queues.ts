@@ -2,6 +2,8 @@ import { type Processor, Queue, type Telemetry } from 'bullmq';
 import type { Logger } from 'pino';
 import type { SyncJob } from '../src/app/actions/source.ts';
 import type { Feature, FeatureQueue } from '../src/app/feature.ts';
+import type { Sql } from '../src/db/connection/connect.ts';
+import { databaseName } from '../src/db/lineage.ts';
 import type { Attempt } from '../src/db/sync/slots.ts';
 import { driverError } from '../src/domain/errors.ts';
 import type { RedisClient } from '../src/redis/redis.ts';
@@ -12,6 +14,26 @@ export const SWEEP_QUEUE = 'sweep';
 
 /** The hash tag keeps every key of a queue in one slot of a Redis Cluster. */
 export const QUEUE_PREFIX = '{fleetbook}';
+
+/** Returns the prefix of the queues of one database: deployments that share a Redis must not run each other's jobs. */
+export async function queuePrefix(sql: Sql): Promise<string> {
+  return `${QUEUE_PREFIX}:${await databaseName(sql)}`;
+}
+
+/** A hash: the name of each database whose workers used this Redis for their queues → when a worker last did (RFC 3339). */
+const DATABASES_KEY = `${QUEUE_PREFIX}:databases`;
+
+/** Records in Redis that this database has its queues there, for `doctor`. */
+export async function recordDatabase(sql: Sql, redis: RedisClient): Promise<void> {
+  await redis.hset(DATABASES_KEY, await databaseName(sql), new Date().toISOString());
+}
+
+/** Returns when workers of other databases last used the queues of this Redis (RFC 3339), by the name of the database. */
+export async function otherDatabases(own: string, redis: RedisClient): Promise<ReadonlyMap<string, string>> {
+  const all = new Map(Object.entries(await redis.hgetall(DATABASES_KEY)));
+  all.delete(own);
+  return all;
+}
 
 /** BullMQ requires a number. */
 const NO_LIMIT = 1_000_000;
@@ -58,18 +80,20 @@ export interface Queues {
 
 /**
  * Opens the queues for adding jobs.
+ * @param prefix see `queuePrefix`
  * @param producer fails at once during an outage of Redis. The scheduler enqueues such a slot later.
  * @param telemetry receives the spans of syncs
  */
 export function openQueues(
   producer: RedisClient,
+  prefix: string,
   logger: Logger,
   features: readonly Pick<Feature, 'queues'>[] = [],
   telemetry?: Telemetry,
 ): Queues {
   const options = {
     connection: producer,
-    prefix: QUEUE_PREFIX,
+    prefix,
     defaultJobOptions: {
       removeOnComplete: { count: 200 },
       removeOnFail: { count: 500 },

@@ -10,7 +10,7 @@ import { readConfig } from '../../src/config/config.ts';
 import { databaseUrl } from '../../src/config/settings.ts';
 import { openStore } from '../../src/db/connection/connect.ts';
 import { reportReady } from '../../src/processes/ipc.ts';
-import { openQueues } from '../../workers/queues.ts';
+import { openQueues, QUEUE_PREFIX } from '../../workers/queues.ts';
 
 const logger = pino({ level: 'warn' }, pino.destination(2));
 const config = readConfig(process.env);
@@ -18,7 +18,7 @@ const closing = new Disposer();
 const store = closing.use(openStore({ url: databaseUrl(config), role: 'worker', connections: 2 }));
 const redis = openLoggedRedis(queueRedis(config), 'producer', logger);
 closing.defer(() => redis.disconnect());
-const queues = openQueues(redis, logger);
+const queues = openQueues(redis, QUEUE_PREFIX, logger);
 closing.defer(() => Promise.all(queues.all.map((queue) => queue.close())));
 const ops = { config, env: process.env, logger, closing, queues: queues.all };
 const opened = await openParts({ ...ops, store });

@@ -99,7 +99,7 @@ async function syncAsJob(
   const producer = openLoggedRedis({ setting: 'REDIS_URL', url: redisUrl }, 'producer', logger);
   const consumer = openLoggedRedis({ setting: 'REDIS_URL', url: redisUrl }, 'worker', logger);
   await redisReady(producer, 10_000);
-  const queues = openQueues(producer, logger);
+  const queues = openQueues(producer, QUEUE_PREFIX, logger);
   let outcome = '';
   let sync: Stretch | undefined;
   let lap: (() => Stretch) | undefined;

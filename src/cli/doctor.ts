@@ -6,7 +6,7 @@ import { messageOf } from '../domain/errors.ts';
 import { checkDatabase } from './doctor/database.ts';
 import { type Finding, ok, problem, problemOf, warning } from './doctor/finding.ts';
 import { checkPorts } from './doctor/ports.ts';
-import { checkRedis } from './doctor/redis.ts';
+import { checkQueues, checkRedis } from './doctor/redis.ts';
 import { checkSources } from './doctor/sources.ts';
 import type { Json } from './terminal/options.ts';
 import { count, fitted, show } from './terminal/output.ts';
@@ -36,6 +36,11 @@ export async function examine(env: Environment, now = () => new Date()): Promise
       name: 'Redis',
       settings: ['REDIS_URL', 'QUEUE_REDIS_URL', 'CACHE_REDIS_URL'],
       find: () => checkRedis(config),
+    },
+    {
+      name: 'queues',
+      settings: ['DATABASE_URL', 'REDIS_URL', 'QUEUE_REDIS_URL'],
+      find: () => checkQueues(config, now),
     },
     ...FEATURES.map(({ name, check }) => ({
       name,

@@ -12,6 +12,17 @@ export async function readLineage(sql: Sql): Promise<string> {
   return present(row).id;
 }
 
+/**
+ * Names this database among all that share a Redis. A new lineage and a failover keep the name. A copy on another server, and a
+ * second database on the same one, have another.
+ */
+export async function databaseName(sql: Sql): Promise<string> {
+  const [row] = await sql<{ name: string }[]>`
+    select left(md5(concat_ws(' ', l.deployment, split_part(i.identity, ' ', 1), split_part(i.identity, ' ', 3))), 12) as name
+    from lineage l cross join database_identity() i (identity)`;
+  return present(row).name;
+}
+
 export async function readHistory(sql: Sql): Promise<HistoryState> {
   const [row] = await sql<(Omit<HistoryState, 'written'> & { written: string | null })[]>`
     select l.id as lineage, l.database_identity as began, h.identity, h.written

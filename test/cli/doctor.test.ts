@@ -30,6 +30,7 @@ describe('an installation without problems', () => {
       'ok role of workers',
       'ok role of readers',
       'ok Redis',
+      'ok queues',
       'ok exports',
       'ok port of the API',
       'ok port of the operators’ pages',

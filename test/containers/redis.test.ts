@@ -39,7 +39,7 @@ describe('Redis from its official image', needs(inject('docker'), DOCKER), () =>
   });
 
   it('accepts a slot’s job once, however often it is enqueued, and gives it to a worker', async () => {
-    const queues = openQueues(await open('producer'), pino({ level: 'silent' }));
+    const queues = openQueues(await open('producer'), QUEUE_PREFIX, pino({ level: 'silent' }));
     for (const queue of queues.all) cleanUp.defer(() => queue.close());
     const data: SyncJob = { sourceId: 'hetzner', slot: '2026-11-20T12:17:00Z', attempt: 0 };
     const options = { jobId: jobId({ ...data, schedule: data.sourceId }, 'lineage') };

@@ -14,7 +14,7 @@ import { evaluateAlerts } from '../../src/features/alerts/evaluate.ts';
 import { NO_ALERTS } from '../../src/features/alerts/rules.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
-import { QUEUE_PREFIX, SYNC_QUEUE } from '../../workers/queues.ts';
+import { queuePrefix, SYNC_QUEUE } from '../../workers/queues.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { CLI, type Program, startProgram } from '../support/program.ts';
 import { startTestRedis } from '../support/redis.ts';
@@ -99,7 +99,7 @@ async function openScene(sources: Record<string, Behaviour>) {
       // A run counts as interrupted once PostgreSQL detects its closed connection, which takes longer on a busy
       // machine.
       await until(async () => (await runsUnderWay()) === 0, CALM);
-      const prefix = `${QUEUE_PREFIX}:${SYNC_QUEUE}`;
+      const prefix = `${await queuePrefix(store.sql)}:${SYNC_QUEUE}`;
       for (const id of await producer.lrange(`${prefix}:active`, 0, -1)) {
         await producer.del(`${prefix}:${id}:lock`);
         await producer.sadd(`${prefix}:stalled`, id);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { openStore, type Store } from '../../src/db/connection/connect.ts';
 import { type Attempt, pruneSlots } from '../../src/db/sync/slots.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
-import { jobId, openQueues } from '../../workers/queues.ts';
+import { jobId, openQueues, QUEUE_PREFIX } from '../../workers/queues.ts';
 import { type Schedule, Scheduler } from '../../workers/schedule.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { startTestRedis } from '../support/redis.ts';
@@ -266,7 +266,7 @@ describe('with a real queue', () => {
     await using redis = await startTestRedis();
     const producer = openRedis(redis.url, 'producer', () => {});
     await redisReady(producer, 5000);
-    const { sync, all } = openQueues(producer, silent);
+    const { sync, all } = openQueues(producer, QUEUE_PREFIX, silent);
     await Promise.all(all.map((queue) => queue.waitUntilReady()));
     const scheduler = new Scheduler({
       db: store.db,

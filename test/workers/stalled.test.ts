@@ -38,7 +38,7 @@ it('a job whose workers died repeatedly is run by the next one', async () => {
     await redisReady(connection, 5000);
     return connection;
   };
-  const queues = openQueues(await connect('producer'), pino({ level: 'silent' }));
+  const queues = openQueues(await connect('producer'), QUEUE_PREFIX, pino({ level: 'silent' }));
   for (const queue of queues.all) opened.defer(() => queue.close());
   // Locks that expire soon and are checked often; all else is as in production.
   const soon = { ...ALWAYS_REPEATED, lockDuration: 100, stalledInterval: 50, skipLockRenewal: true };

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { WORKER_NODE_ARGS } from '../../../workers/heap.ts';
-import { openQueues } from '../../../workers/queues.ts';
+import { openQueues, queuePrefix } from '../../../workers/queues.ts';
 import { CommandFailure } from '../../cli/terminal/failure.ts';
 import { decider } from '../../cli/terminal/options.ts';
 import { print } from '../../cli/terminal/output.ts';
@@ -135,7 +135,7 @@ async function start(
   );
   closing.defer(() => queueRedis.disconnect());
   const metrics = async () => mergeMetrics(await processes.metrics(2000));
-  const queues = openQueues(queueRedis, logger, FEATURES);
+  const queues = openQueues(queueRedis, await queuePrefix(store.sql), logger, FEATURES);
   const ops = { config: running, env: childEnv, logger, closing, queues: queues.all };
   const opened = await openParts({ ...ops, store });
   const opsUrl = await listenOps(ops, metrics, opened);

@@ -1,8 +1,13 @@
+import { otherDatabases, QUEUE_PREFIX } from '../../../workers/queues.ts';
 import { type Configured, cacheRedis, queueRedis } from '../../app/connections.ts';
+import { databaseUrl } from '../../config/settings.ts';
+import { openStore } from '../../db/connection/connect.ts';
 import type { ServerSetting } from '../../db/connection/server-problem.ts';
+import { databaseName } from '../../db/lineage.ts';
 import { messageOf } from '../../domain/errors.ts';
 import { evictionOf, misfitOf, type RedisInfo, redisInfo } from '../../redis/misfit.ts';
 import { isCluster, mastersOf, openRedis, redisReady } from '../../redis/redis.ts';
+import { ago, count } from '../terminal/output.ts';
 import { type Finding, ok, problem, problemOf, warning } from './finding.ts';
 
 const READY_WITHIN_MS = 3000;
@@ -34,6 +39,28 @@ async function checkServer(check: string, server: ServerSetting, uses: readonly 
     return [...new Map(found.map((finding) => [JSON.stringify(finding), finding])).values()];
   } catch (error) {
     return [problemOf(check, messageOf(error))];
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** Names the queues of the database, and other databases that have queues in the same Redis. Other checks report an outage. */
+export async function checkQueues(config: Configured, now: () => Date): Promise<Finding[]> {
+  const server = queueRedis(config);
+  const redis = openRedis(server.url, 'producer', () => {}, server.setting);
+  await using store = openStore({ url: databaseUrl(config), role: 'worker', connections: 1 });
+  try {
+    await redisReady(redis, READY_WITHIN_MS);
+    const own = await databaseName(store.sql);
+    const others = await otherDatabases(own, redis);
+    const [last] = [...others.values()].sort().reverse();
+    const shared =
+      last === undefined
+        ? 'no other database has queues in this Redis'
+        : `${count(others.size, 'other database')} ${others.size === 1 ? 'has' : 'have'} queues in this Redis, last used ${ago(last, now())}: no worker runs their jobs`;
+    return [ok('queues', `the queues of this database are ${QUEUE_PREFIX}:${own}; ${shared}`)];
+  } catch {
+    return [];
   } finally {
     redis.disconnect();
   }

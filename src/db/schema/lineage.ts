@@ -7,6 +7,8 @@ export const lineage = pgTable(
   (c) => ({
     singleton: c.boolean('singleton').primaryKey().default(true),
     id: c.uuid('id').notNull().defaultRandom(),
+    /** Made with the database. A copy and a restored backup have the same one. */
+    deployment: c.uuid('deployment').notNull().defaultRandom(),
     createdAt: instant('created_at').notNull().defaultNow(),
     /** `database_identity()` when the lineage began; null until the first publication. Another database returns another one. */
     databaseIdentity: c.text('database_identity'),

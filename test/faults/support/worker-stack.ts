@@ -11,7 +11,7 @@ import { createToken } from '../../../src/db/tokens.ts';
 import { freePort } from '../../../src/processes/port.ts';
 import { openRedis, type RedisClient, redisReady } from '../../../src/redis/redis.ts';
 import { withFence } from '../../../src/snapshot/publish/fence.ts';
-import { QUEUE_PREFIX, SYNC_QUEUE } from '../../../workers/queues.ts';
+import { queuePrefix, SYNC_QUEUE } from '../../../workers/queues.ts';
 import { CLI, type Program, SOURCES, startProgram } from '../../support/program.ts';
 import { startTestRedis, type TestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
@@ -72,7 +72,10 @@ export async function openWorkerStack(options: WorkerStackOptions): Promise<Work
   const cache = withFence(await connect(cacheRedis.url, 'publisher'));
   const queueUrl = options.queueUrl ?? queueRedis.url;
   const producer = await connect(queueUrl, 'producer');
-  const queue = new Queue<SyncJob>(SYNC_QUEUE, { connection: producer, prefix: QUEUE_PREFIX });
+  const queue = new Queue<SyncJob>(SYNC_QUEUE, {
+    connection: producer,
+    prefix: await queuePrefix(store.sql),
+  });
   queue.on('error', () => {});
   opened.defer(() => queue.close());
   const organization = await createOrganization(store.db, 'org', 'Org');
@@ -126,7 +129,7 @@ export async function openWorkerStack(options: WorkerStackOptions): Promise<Work
       });
     },
     async expireLocks() {
-      const prefix = `${QUEUE_PREFIX}:${SYNC_QUEUE}`;
+      const prefix = `${await queuePrefix(store.sql)}:${SYNC_QUEUE}`;
       for (const id of await producer.lrange(`${prefix}:active`, 0, -1)) {
         await producer.del(`${prefix}:${id}:lock`);
         await producer.sadd(`${prefix}:stalled`, id);

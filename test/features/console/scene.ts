@@ -18,7 +18,7 @@ import { buildApp } from '../../../src/http/app.ts';
 import { buildOps } from '../../../src/ops/server.ts';
 import { openRedis } from '../../../src/redis/redis.ts';
 import type { SyncResult } from '../../../src/sync/pipeline.ts';
-import { openQueues, type Queues } from '../../../workers/queues.ts';
+import { openQueues, QUEUE_PREFIX, type Queues } from '../../../workers/queues.ts';
 import { PATIENT } from '../../http/harness.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
 import { createDatabase } from '../../support/postgres.ts';
@@ -98,7 +98,7 @@ export async function openConsoleScene(
   const closing = opening.use(new Disposer());
   const producer = openRedis(env.REDIS_URL, 'producer', () => {});
   opening.defer(() => producer.disconnect());
-  const queues = openQueues(producer, silent, FEATURES);
+  const queues = openQueues(producer, QUEUE_PREFIX, silent, FEATURES);
   opening.defer(() => Promise.all(queues.all.map((queue) => queue.close())).then(() => {}));
   const context: OpsContext = {
     config,
