@@ -1,33 +1,45 @@
 import type { Logger } from 'pino';
 import type { Database } from '../src/db/connection/database.ts';
-import { disableSource, interruptedRuns } from '../src/db/sync/disabled.ts';
-import { SET_ASIDE_BY } from '../src/domain/source.ts';
+import { interruptedRuns, pauseOf, pauseSource } from '../src/db/sync/disabled.ts';
+import { SourcePaused } from '../src/domain/source.ts';
 import { orAborted } from '../src/sources/http/deadline.ts';
 
-/** Consecutive runs that crashed the process while no other run was in it. */
+/** Runs within an hour that ended the process while no other run was in it. */
 const MOST_CRASHES = 2;
 
-/** Runs suspected sources one at a time, which shows the one that crashes the process. */
+/**
+ * Pauses a source whose runs ended the process of their worker: they crashed it, used up its memory, or blocked its event loop
+ * until the watchdog ended it.
+ * @returns true if the last run of the source was interrupted
+ * @throws SourcePaused
+ */
+export async function pauseIfCrashing(db: Database, sourceId: string, logger: Logger): Promise<boolean> {
+  const current = await pauseOf(db, sourceId);
+  if (current !== undefined) throw new SourcePaused(sourceId, current);
+  const interrupted = await interruptedRuns(db, sourceId);
+  if (interrupted.alone.length < MOST_CRASHES) return interrupted.any;
+  const runs = interrupted.alone.slice(0, MOST_CRASHES).reverse().join(' and ');
+  const reason = `its runs ${runs} ended the process of their worker within an hour; check the upstream's answers and the memory of workers`;
+  const pause = await pauseSource(db, sourceId, reason);
+  logger.error(
+    { sourceId, runs: interrupted.alone },
+    `the source is paused until ${pause.until}: ${reason}. To run it now: Run now in the console`,
+  );
+  throw new SourcePaused(sourceId, pause);
+}
+
+/** Runs suspected sources one at a time, which shows the one that ends the process. */
 export class CrashingSources {
   #last: Promise<void> = Promise.resolve();
 
-  /** Disables a source whose runs crashed the process; waits for its turn if its last run was interrupted. */
+  /** Waits for the source's turn if its last run was interrupted. @throws SourcePaused */
   async admit(
     db: Database,
     sourceId: string,
     logger: Logger,
     signal: AbortSignal | undefined,
   ): Promise<Disposable | undefined> {
-    const interrupted = await interruptedRuns(db, sourceId);
-    if (!interrupted.any) return undefined;
-    if (interrupted.alone.length >= MOST_CRASHES) {
-      const runs = interrupted.alone.slice(0, MOST_CRASHES).reverse().join(' and ');
-      const reason = `its runs ${runs} ended the process of their worker; check the upstream's answers and the memory of workers`;
-      await disableSource(db, sourceId, { by: SET_ASIDE_BY, how: 'cli', address: undefined, reason });
-      logger.error({ sourceId, runs: interrupted.alone }, `the source is disabled: ${reason}`);
-      return undefined;
-    }
-    return this.#turn(signal);
+    return (await pauseIfCrashing(db, sourceId, logger)) ? this.#turn(signal) : undefined;
   }
 
   async #turn(signal: AbortSignal | undefined): Promise<Disposable> {

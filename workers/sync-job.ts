@@ -17,7 +17,7 @@ import {
 import { messageOf } from '../src/domain/errors.ts';
 import { groupReasons } from '../src/domain/rejected-rows.ts';
 import { nextSlot } from '../src/domain/schedule.ts';
-import { SourceDisabled } from '../src/domain/source.ts';
+import { SourceDisabled, SourcePaused } from '../src/domain/source.ts';
 import { SourceError } from '../src/sources/source.ts';
 import type { SyncResult } from '../src/sync/pipeline.ts';
 import { CrashingSources } from './crashing-sources.ts';
@@ -125,7 +125,7 @@ async function processJob(
     });
   } catch (error) {
     const attempt = begun ?? open;
-    if (error instanceof SourceDisabled) {
+    if (error instanceof SourceDisabled || error instanceof SourcePaused) {
       logger.info({ sourceId, slot }, `skipped: ${error.message}`);
       await onRow(() => postponeAttempt(db, attempt));
       return undefined;

@@ -2,13 +2,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inLogContext } from '../src/app/log-context.ts';
 import type { ClustersConfig } from '../src/app/run-source.ts';
-import { disabledSources } from '../src/db/sync/disabled.ts';
+import { disabledSources, pausedSources } from '../src/db/sync/disabled.ts';
 import { Leases } from '../src/db/sync/leases.ts';
 import { foldUnchanged, recordFailedWatch, registerSource } from '../src/db/sync/run.ts';
-import { SourceDisabled } from '../src/domain/source.ts';
+import { SourceDisabled, SourcePaused } from '../src/domain/source.ts';
 import { withTimeout } from '../src/domain/timeout.ts';
 import { type ClusterItem, SourceError } from '../src/sources/source.ts';
 import type { SyncResult } from '../src/sync/pipeline.ts';
+import { pauseIfCrashing } from './crashing-sources.ts';
 import { publish, type SyncDependencies, waitsForOthers } from './sync-job.ts';
 import { type WatchedSource, watchSource } from './watched-source.ts';
 
@@ -34,7 +35,8 @@ export class Watches {
   readonly #watches = new Map<string, Watch>();
   readonly #stop = new AbortController();
   #claiming: Promise<void> = Promise.resolve();
-  #disabled: ReadonlySet<string> = new Set();
+  /** Disabled and paused sources. */
+  #stopped: ReadonlySet<string> = new Set();
 
   constructor(dependencies: WatchingDependencies) {
     const { config, worker } = dependencies;
@@ -63,9 +65,12 @@ export class Watches {
     let leased: ReadonlySet<string> = new Set();
     try {
       // A failed query of disabled sources must not end the watches.
-      const disabledNow = disabledSources(worker.store.db).catch(() => this.#disabled);
+      const { db } = worker.store;
+      const disabledNow = Promise.all([disabledSources(db), pausedSources(db)])
+        .then(([disabled, paused]) => disabled.union(paused))
+        .catch(() => this.#stopped);
       const claimed = Promise.all([this.#leases.claim(names), disabledNow]).then((now) => {
-        [leased, this.#disabled] = now;
+        [leased, this.#stopped] = now;
       });
       if (!(await withTimeout(CLAIM_WITHIN_MS, claimed))) {
         void this.#leases.release();
@@ -79,8 +84,9 @@ export class Watches {
     for (const source of this.#sources) {
       const watch = this.#watches.get(source.id);
       const isWatched = watch !== undefined && !watch.end.signal.aborted;
-      if (this.#disabled.has(source.id)) {
-        if (isWatched) logger.info({ sourceId: source.id }, 'the watch ends: the source was disabled');
+      if (this.#stopped.has(source.id)) {
+        if (isWatched)
+          logger.info({ sourceId: source.id }, 'the watch ends: the source was disabled or paused');
         watch?.end.abort();
       } else if (!leased.has(leaseOf(source.id))) watch?.end.abort();
       else if (!isWatched) this.#start(source, watch?.ended);
@@ -91,6 +97,15 @@ export class Watches {
     const end = new AbortController();
     const run = async () => {
       if (before !== undefined) await withTimeout(END_WITHIN_MS, before);
+      const { worker, logger } = this.#dependencies;
+      try {
+        await pauseIfCrashing(worker.store.db, source.id, logger);
+      } catch (error) {
+        // A paused source is not watched. Without PostgreSQL the leases end, and the next claim tries again.
+        if (!(error instanceof SourcePaused)) logger.debug({ err: error }, 'the watch could not start');
+        end.abort();
+        return;
+      }
       this.#dependencies.logger.info({ sourceId: source.id }, 'watching');
       await watchSource(watched(source, this.#dependencies), end.signal);
     };
@@ -143,7 +158,11 @@ async function storeState(
   const started = performance.now();
   const seconds = () => (performance.now() - started) / 1000;
   try {
-    const { outcome, counts, broken } = await worker.runSource(source, { state, origin: { cause: 'watch' } });
+    const { outcome, counts, broken } = await worker.runSource(source, {
+      state,
+      origin: { cause: 'watch' },
+      inWorker: true,
+    });
     observe?.(source.id, outcome, seconds());
     const level = outcome === 'unchanged' ? 'debug' : 'info';
     logger[level]({ sourceId: source.id, outcome, ...counts }, 'stored a state of a watch');

@@ -39,7 +39,7 @@ export async function examine(env: Environment, now = () => new Date()): Promise
     },
     {
       name: 'queues',
-      settings: ['DATABASE_URL', 'REDIS_URL', 'QUEUE_REDIS_URL'],
+      settings: [],
       find: () => checkQueues(config, now),
     },
     ...FEATURES.map(({ name, check }) => ({

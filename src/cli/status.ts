@@ -17,7 +17,13 @@ import { liveView } from './terminal/live-view.ts';
 import { openDatabase } from './terminal/open-database.ts';
 import { add, type Env, type Json } from './terminal/options.ts';
 import { age, count, idTable, show, wrapped } from './terminal/output.ts';
-import { disabledNote, missingRateLines, notConfigured, slotText } from './terminal/source-notes.ts';
+import {
+  disabledNote,
+  missingRateLines,
+  notConfigured,
+  pausedNote,
+  slotText,
+} from './terminal/source-notes.ts';
 import { stopSignal } from './terminal/terminal.ts';
 
 interface ShownStatus extends Omit<SourceStatus, 'registeredAt'> {
@@ -113,6 +119,7 @@ const NEVER_RAN = {
   registeredAt: null,
   retiredAt: null,
   disabled: null,
+  paused: null,
   regions: [],
   known: 0,
   published: 0,
@@ -159,6 +166,7 @@ function notesOf(source: ShownStatus, now: Date): string[] {
   notes.push(...missingRateLines(source.missingRates).map((line) => `${id}: ${line}`));
   notes.push(...unreadRegionNotes(source, now));
   if (source.disabled) notes.push(disabledNote(id, source.disabled, now));
+  if (source.paused) notes.push(pausedNote(id, source.paused));
   if (!source.configured) notes.push(notConfigured(source, now));
   return notes;
 }

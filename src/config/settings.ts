@@ -127,6 +127,11 @@ export const SETTINGS = {
     integer(0, 86_400, 'seconds'),
     '900',
   ),
+  BLOCKED_LIMIT: setting(
+    'seconds after which a watchdog ends a `work` whose event loop is blocked; the service manager starts it again, and a source that blocks it twice within an hour is paused',
+    integer(1, 3600, 'seconds'),
+    '30',
+  ),
   CHANGES_KEPT: setting(
     'days to keep the changes of runs and of `/v1/changes`',
     integer(1, 3_650, 'days'),

@@ -1,5 +1,5 @@
 /** Sources with their state and the freshness of their regions. */
-import type { Counted, Disabling } from '../domain/source.ts';
+import type { Counted, Disabling, Pause } from '../domain/source.ts';
 import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/connect.ts';
 import { isNull } from './connection/drizzle.ts';
@@ -74,6 +74,8 @@ const regionsOf = (sql: Sql, sourceId: ReturnType<Sql>) => sql`
   ) u on u.code = f.code`;
 
 export interface SourceStatus extends Omit<StoredSource, 'adapter'> {
+  /** Set while the source is paused. */
+  readonly paused: Pause | null;
   /** The outcome is `running` while it runs, and `interrupted` if its process died. */
   readonly lastRun: RunStatus | null;
   /** The last finished run, without superseded and cancelled ones. */
@@ -93,6 +95,8 @@ export interface SourceStatus extends Omit<StoredSource, 'adapter'> {
 export async function sourceStatus(sql: Sql): Promise<SourceStatus[]> {
   return sql<SourceStatus[]>`
     select s.id, s.kind, ${stateColumns(sql)},
+      case when s.paused_until > now() then json_build_object(
+        'until', ${instant(sql, 's.paused_until')}, 'reason', s.paused_reason) end as paused,
       (select coalesce(json_agg(json_build_object('code', g.code, 'verifiedAt', ${instant(sql, 'g.verified_at')},
           'unreadSince', ${instant(sql, 'g.first_seen_at')}, 'reason', g.reason) order by g.code collate "C"), '[]')
         from (${regionsOf(sql, sql`s.id`)}) g) as regions,

@@ -29,8 +29,21 @@ export interface Disabling {
   readonly reason: string | null;
 }
 
-/** Replaces the operator's name if the worker disabled a source, because its runs ended the process. */
-export const SET_ASIDE_BY = 'fleetbook work';
+/** A source that no worker runs for an hour, because its runs ended the process of their worker. */
+export interface Pause {
+  /** RFC 3339. */
+  readonly until: string;
+  readonly reason: string;
+}
+
+/** An attempt of a paused source. */
+export class SourcePaused extends PlainFailure {
+  override readonly name = 'SourcePaused';
+
+  constructor(sourceId: string, { until, reason }: Pause) {
+    super(`source "${sourceId}" is paused until ${until}: ${reason}`);
+  }
+}
 
 /** A request to run a disabled source. The message names the operator and the command that enables the source. */
 export class SourceDisabled extends PlainFailure {

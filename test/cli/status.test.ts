@@ -30,6 +30,7 @@ const source = (more: Partial<Shown> = {}): Shown => ({
   registeredAt: good.startedAt,
   retiredAt: null,
   disabled: null,
+  paused: null,
   regions: [],
   configured: true,
   counted: 'machines',

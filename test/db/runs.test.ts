@@ -311,6 +311,7 @@ describe('the status', () => {
       registeredAt: expect.stringMatching(/^\d{4}-.*Z$/),
       retiredAt: null,
       disabled: null,
+      paused: null,
       regions: [],
       known: 0,
       published: 0,

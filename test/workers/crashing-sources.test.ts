@@ -6,10 +6,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
+import { requestRun } from '../../src/app/actions/source.ts';
 import { openStore } from '../../src/db/connection/connect.ts';
 import { IS_LIVE } from '../../src/db/runs/records.ts';
 import { sourceStatus } from '../../src/db/sources.ts';
-import { enableSource, interruptedRuns } from '../../src/db/sync/disabled.ts';
+import { interruptedRuns } from '../../src/db/sync/disabled.ts';
+import { requestAttempt } from '../../src/db/sync/slots.ts';
 import { evaluateAlerts } from '../../src/features/alerts/evaluate.ts';
 import { NO_ALERTS } from '../../src/features/alerts/rules.ts';
 import { freePort } from '../../src/processes/port.ts';
@@ -24,6 +26,7 @@ import { until } from '../support/until.ts';
 const YEARLY = '0 0 1 1 *';
 const RATES = `<gesmes:Envelope><Cube><Cube time='2026-11-20'><Cube currency='USD' rate='1.1'/></Cube></Cube></gesmes:Envelope>`;
 const LIST = 'region_code,name,cpu,ram,ram_unit,price,per,currency\nr1,m1,1,2,GiB,0.01,hour,EUR\n';
+const BLOCK_AT = new URL('./programs/block-at.ts', import.meta.url).href;
 const CALM = { timeoutMs: 200_000, everyMs: 50 };
 
 type Behaviour = 'answers' | 'hangs' | 'sends a bomb';
@@ -78,9 +81,10 @@ async function openScene(sources: Record<string, Behaviour>) {
     calls,
     hanging,
     behaviours,
-    start: async (nodeOptions = ''): Promise<Program> =>
+    start: async (nodeOptions = '', more: Record<string, string> = {}): Promise<Program> =>
       startProgram(CLI, ['work'], {
         env: {
+          ...more,
           PATH: process.env.PATH,
           NODE_OPTIONS: nodeOptions,
           DATABASE_URL: database.url,
@@ -92,9 +96,13 @@ async function openScene(sources: Record<string, Behaviour>) {
           OPS_PORT: String(await freePort()),
         },
       }),
-    /** Kills a worker as the system does, and removes its jobs' locks, which would expire in seconds. */
+    /** Kills a worker as the system does. */
     async kill(worker: Program) {
       worker.child.kill('SIGKILL');
+      await this.untilEnded(worker);
+    },
+    /** Waits for the end of a worker, and removes its jobs' locks, which would expire in seconds. */
+    async untilEnded(worker: Program) {
       await worker.exited;
       // A run counts as interrupted once PostgreSQL detects its closed connection, which takes longer on a busy
       // machine.
@@ -116,10 +124,9 @@ async function openScene(sources: Record<string, Behaviour>) {
   };
 }
 
-it('a source whose runs crashed their process twice is suspended, the others continue, and an operator resumes it', async () => {
-  await using scene = await openScene({ bad: 'hangs', good: 'answers' });
-  // A run that was not alone does not count: under load the other source is late.
-  for (let deaths = 1; (await scene.aloneOf('bad')) < 2; deaths++) {
+/** Kills workers until `bad` was the only run of the given number of them. A run that was not alone does not count. */
+async function killTwice(scene: Awaited<ReturnType<typeof openScene>>, between = async () => {}) {
+  for (let deaths = 1, alone = 0; alone < 2; deaths++) {
     expect(deaths).toBeLessThan(10);
     await using worker = await scene.start();
     // The other source is done: the process ends with only one run.
@@ -127,35 +134,99 @@ it('a source whose runs crashed their process twice is suspended, the others con
     await until(() => scene.hanging.has('bad'), CALM);
     await scene.kill(worker);
     await until(() => !scene.hanging.has('bad'), CALM);
+    const before = alone;
+    alone = await scene.aloneOf('bad');
+    if (before === 0 && alone === 1) await between();
   }
+}
+
+it('a source whose runs ended their process twice within an hour is paused for an hour with an alert, and then runs again', async () => {
+  await using scene = await openScene({ bad: 'hangs', good: 'answers' });
+  await killTwice(scene);
   const before = scene.calls.filter((id) => id === 'bad').length;
   await using worker = await scene.start();
-  const state = await until(async () => {
-    const found = await scene.stateOf('bad');
-    return found?.disabled && found;
-  }, CALM);
-  expect(state.disabled).toMatchObject({
-    by: 'fleetbook work',
-    reason: expect.stringMatching(/^its runs \d+ and \d+ ended the process of their worker; check/),
-  });
+  const paused = await until(async () => (await scene.stateOf('bad'))?.paused, CALM);
+  expect(paused.reason).toMatch(
+    /^its runs \d+ and \d+ ended the process of their worker within an hour; check/,
+  );
+  const minutes = (Date.parse(paused.until) - Date.now()) / 60_000;
+  expect([minutes > 55, minutes <= 60.1]).toEqual([true, true]);
+  expect((await scene.stateOf('bad'))?.disabled).toBeNull();
   const rules = { ...NO_ALERTS, failuresInRow: 99 };
   const watched = ['bad', 'good'].map((id) => ({ id, kind: 'catalogue' as const, maxAge: 1e9 }));
+  const openAlerts = () =>
+    scene.store.sql`select kind, subject, summary from alerts where resolved_at is null`;
   // The worker evaluates too, and may have opened it.
   await until(() => evaluateAlerts(scene.store.db, watched, rules, new Date()));
-  expect(await scene.store.sql`select kind, summary from alerts where resolved_at is null`).toMatchObject([
-    { kind: 'source_set_aside', summary: expect.stringContaining('fleetbook source enable bad') },
+  expect(await openAlerts()).toMatchObject([
+    { kind: 'source_paused', subject: 'bad', summary: expect.stringContaining('and then runs again') },
   ]);
   expect(scene.calls.filter((id) => id === 'bad')).toHaveLength(before);
   expect(worker.child.exitCode).toBeNull();
 
+  // The hour is over: it runs again by itself, and the alert ends.
   scene.behaviours.set('bad', 'answers');
-  await enableSource(scene.store.db, 'bad', {
-    by: 'ada',
-    how: 'cli',
-    address: undefined,
-    reason: 'it is well',
-  });
+  await scene.store.sql`update sources set paused_until = now()`;
+  await scene.store
+    .sql`update sync_runs set finished_at = finished_at - interval '1 hour' where source_id = 'bad'`;
   await until(async () => (await scene.stateOf('bad'))?.lastRun?.outcome === 'changed', CALM);
+  await evaluateAlerts(scene.store.db, watched, rules, new Date());
+  expect(await openAlerts()).toEqual([]);
+}, 300_000);
+
+it('ends more than an hour apart pause no source, and a person who requests a run ends a pause', async () => {
+  await using scene = await openScene({ bad: 'hangs', good: 'answers' });
+  const { sql, db } = scene.store;
+  await killTwice(scene);
+  // As if an hour lay between the two ends.
+  await sql`update sync_runs set finished_at = now() - interval '61 minutes' where id = (
+    select min(id) from sync_runs where source_id = 'bad' and alone)`;
+  const before = scene.calls.filter((id) => id === 'bad').length;
+  const third = await scene.start();
+  await until(() => scene.calls.filter((id) => id === 'bad').length > before, CALM);
+  expect((await scene.stateOf('bad'))?.paused).toBeNull();
+  await until(async () => (await scene.stateOf('bad'))?.lastRun?.outcome === 'running', CALM);
+  await scene.kill(third);
+
+  await using worker = await scene.start();
+  await until(async () => (await scene.stateOf('bad'))?.paused, CALM);
+  scene.behaviours.set('bad', 'answers');
+  const ada = { by: 'ada', how: 'cli', address: undefined, reason: 'it is well' } as const;
+  expect(await requestRun(db, { id: 'bad', schedule: YEARLY }, ada)).toMatchObject({ starts: 'now' });
+  await until(async () => (await scene.stateOf('bad'))?.lastRun?.outcome === 'changed', CALM);
+  expect((await scene.stateOf('bad'))?.paused).toBeNull();
+  expect(worker.child.exitCode).toBeNull();
+}, 300_000);
+
+it('a worker whose event loop a run blocks is ended by its watchdog, which counts as an end by that source; the others go on', async () => {
+  await using scene = await openScene({ bad: 'answers', good: 'answers' });
+  let ends = 0;
+  const isPaused = async () => (await scene.stateOf('bad'))?.paused != null;
+  for (let isOver = false; !isOver; ) {
+    expect(ends).toBeLessThan(10);
+    await using worker = await scene.start(`--import=${BLOCK_AT}`, { BLOCK_AT: '/bad', BLOCKED_LIMIT: '2' });
+    const ended = worker.exited.then(() => 'ended');
+    const paused = until(isPaused, CALM).then(() => 'paused');
+    paused.catch(() => {});
+    isOver = (await Promise.race([ended, paused])) === 'paused';
+    if (isOver) break;
+    ends += 1;
+    expect([(await worker.exited).signal, worker.output()]).toEqual([
+      'SIGKILL',
+      expect.stringContaining('the event loop was blocked for 2 s (BLOCKED_LIMIT)'),
+    ]);
+    await scene.untilEnded(worker);
+  }
+  expect(ends).toBeGreaterThanOrEqual(2);
+  expect(scene.calls).not.toContain('bad');
+  await using _worker = await scene.start(`--import=${BLOCK_AT}`, { BLOCK_AT: '/bad', BLOCKED_LIMIT: '2' });
+  const before = scene.calls.filter((id) => id === 'good').length;
+  await requestAttempt(
+    scene.store.db,
+    { schedule: 'good', slot: new Date().toISOString() },
+    { cause: 'hand' },
+  );
+  await until(() => scene.calls.filter((id) => id === 'good').length > before, CALM);
 }, 300_000);
 
 it('concurrent runs are not blamed, and run one at a time after that', async () => {

@@ -2,7 +2,7 @@
 import type { SourceConfig } from '../../config/config.ts';
 import { audit } from '../../db/audit.ts';
 import type { Database } from '../../db/connection/connect.ts';
-import { type Disabled, disableSource as storeDisabled } from '../../db/sync/disabled.ts';
+import { type Disabled, endPause, disableSource as storeDisabled } from '../../db/sync/disabled.ts';
 import { liveRunOf } from '../../db/sync/live-runs.ts';
 import { type Retirement, retireSource as storeRetirement } from '../../db/sync/retire.ts';
 import { registerSource } from '../../db/sync/run.ts';
@@ -51,7 +51,7 @@ export async function requestFollowing(db: Database, { id, schedule }: Scheduled
   await requestAttempt(db, { schedule: id, slot: latestSlot(schedule, new Date()) }, { cause: 'follow' });
 }
 
-/** Requests a run for an operator. It begins when the current run of the source has ended, and otherwise at once. */
+/** Requests a run for an operator, which ends a pause of the source. It begins when the current run of the source has ended, and otherwise at once. */
 export async function requestRun(
   db: Database,
   { id, schedule }: ScheduledSource,
@@ -59,6 +59,7 @@ export async function requestRun(
 ): Promise<RequestedRun> {
   const slot = latestSlot(schedule, new Date());
   return db.transaction(async (tx) => {
+    await endPause(tx, id);
     await requestAttempt(tx, { schedule: id, slot }, { cause: 'hand', askedBy: decider.by });
     await audit(tx, decider, { action: 'source.run', subject: { kind: 'source', id } });
     const currentRun = (await liveRunOf(tx, id)) ?? null;

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { startWorker } from '../../../workers/main.ts';
+import { startWatchdog } from '../../../workers/watchdog.ts';
 import { disabledNote, notConfigured } from '../../cli/terminal/source-notes.ts';
 import { stopSignal } from '../../cli/terminal/terminal.ts';
 import { type Config, type Environment, readConfig } from '../../config/config.ts';
@@ -21,6 +22,7 @@ export async function work(env: Environment): Promise<void> {
   const config = readConfig(env, FEATURE_CONFIG);
   const logger = openLogger(config.settings, 'work');
   await using closing = new Disposer();
+  closing.use(startWatchdog(config.settings.BLOCKED_LIMIT));
   const tracing = await openTracing(env, 'work');
   if (tracing) closing.use(tracing);
   const store = closing.use(openStore({ ...databaseUrls(config), role: 'worker', connections: 2 }));

@@ -44,12 +44,17 @@ async function checkServer(check: string, server: ServerSetting, uses: readonly 
   }
 }
 
-/** Names the queues of the database, and other databases that have queues in the same Redis. Other checks report an outage. */
+/**
+ * Names the queues of the database, and other databases that have queues in the same Redis. Other checks report missing settings
+ * and outages.
+ */
 export async function checkQueues(config: Configured, now: () => Date): Promise<Finding[]> {
-  const server = queueRedis(config);
-  const redis = openRedis(server.url, 'producer', () => {}, server.setting);
-  await using store = openStore({ url: databaseUrl(config), role: 'worker', connections: 1 });
+  await using opened = new AsyncDisposableStack();
   try {
+    const server = queueRedis(config);
+    const store = opened.use(openStore({ url: databaseUrl(config), role: 'worker', connections: 1 }));
+    const redis = openRedis(server.url, 'producer', () => {}, server.setting);
+    opened.defer(() => redis.disconnect());
     await redisReady(redis, READY_WITHIN_MS);
     const own = await databaseName(store.sql);
     const others = await otherDatabases(own, redis);
@@ -57,12 +62,10 @@ export async function checkQueues(config: Configured, now: () => Date): Promise<
     const shared =
       last === undefined
         ? 'no other database has queues in this Redis'
-        : `${count(others.size, 'other database')} ${others.size === 1 ? 'has' : 'have'} queues in this Redis, last used ${ago(last, now())}: no worker runs their jobs`;
+        : `${count(others.size, 'other database')} ${others.size === 1 ? 'has' : 'have'} queues in this Redis, last used ${ago(last, now())}; workers run only the jobs of their own database`;
     return [ok('queues', `the queues of this database are ${QUEUE_PREFIX}:${own}; ${shared}`)];
   } catch {
     return [];
-  } finally {
-    redis.disconnect();
   }
 }
 

@@ -87,6 +87,11 @@ function sourceFinding(source: CheckedSource, status: SourceStatus | undefined, 
     const found = `disabled ${ago(status.disabled.at, now)} by ${status.disabled.by}`;
     return warning(check, found, `to read it again: fleetbook source enable ${id}`);
   }
+  if (status?.paused) {
+    const { until, reason } = status.paused;
+    const fix = 'it runs again by itself then; Run now in the console runs it at once';
+    return warning(check, `paused until ${until}: ${reason}`, fix);
+  }
   const ended = status?.lastEnded ?? null;
   const error = ended?.error ? `: ${ended.error}` : '';
   const isStale = (instant: string | null) =>

@@ -7,7 +7,7 @@ import {
   type RejectedKey,
   rejectionCode,
 } from '../../domain/rejected-rows.ts';
-import type { Disabling } from '../../domain/source.ts';
+import type { Disabling, Pause } from '../../domain/source.ts';
 import type { SyncResult } from '../../sync/pipeline.ts';
 import { ago } from './output.ts';
 
@@ -18,6 +18,10 @@ export function disabledBy({ at, by, reason }: Disabling, now: Date): string {
 
 export function disabledNote(id: string, disabling: Disabling, now: Date): string {
   return `${id}: disabled ${disabledBy(disabling, now)}: no worker reads it, and its published data stays; to read it again: fleetbook source enable ${id}`;
+}
+
+export function pausedNote(id: string, { until, reason }: Pause): string {
+  return `${id}: paused until ${until}, and then runs again: ${reason}`;
 }
 
 export function notConfigured(

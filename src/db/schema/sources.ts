@@ -19,6 +19,9 @@ export const sources = pgTable('sources', (c) => ({
   disabledAt: instant('disabled_at'),
   disabledBy: c.text('disabled_by'),
   disabledReason: c.text('disabled_reason'),
+  /** Until then no run starts by itself: the source ended the process of its workers. A person's request ends the pause. */
+  pausedUntil: instant('paused_until'),
+  pausedReason: c.text('paused_reason'),
 }));
 
 export const ofSource = () =>

@@ -1,12 +1,12 @@
-/** Disabled sources: nothing runs them, and their data stays published. */
+/** Disabled and paused sources: nothing runs them, and their data stays published. */
 
 import type { Decider } from '../../domain/operator.ts';
-import type { Disabling } from '../../domain/source.ts';
+import type { Disabling, Pause } from '../../domain/source.ts';
 import { audit } from '../audit.ts';
 import type { Database } from '../connection/database.ts';
 import { alias, and, desc, eq, inArray, isNotNull, isNull, sql } from '../connection/drizzle.ts';
-import { increment, rfc3339 } from '../connection/statements.ts';
-import { IS_LIVE } from '../runs/records.ts';
+import { increment, nameOf, only, rfc3339 } from '../connection/statements.ts';
+import { INTERRUPTED, IS_LIVE } from '../runs/records.ts';
 import { sources, syncRuns } from '../schema.ts';
 
 const DISABLING = {
@@ -57,14 +57,19 @@ export async function enableSource(db: Database, sourceId: string, decider: Deci
       .set({ disabledAt: null, disabledBy: null, disabledReason: null })
       .where(and(eq(sources.id, sourceId), isNotNull(sources.disabledAt)));
     if (enabled.count === 0) return false;
-    // Earlier interrupted runs do not count any more.
-    await tx
-      .update(syncRuns)
-      .set({ alone: null })
-      .where(and(eq(syncRuns.sourceId, sourceId), eq(syncRuns.alone, true)));
+    await endPause(tx, sourceId);
     await audit(tx, decider, { action: 'source.enable', subject: { kind: 'source', id: sourceId } });
     return true;
   });
+}
+
+/** Ends the pause of a source for a person. Its earlier interrupted runs do not count any more. */
+export async function endPause(db: Database, sourceId: string): Promise<void> {
+  await db.update(sources).set({ pausedUntil: null, pausedReason: null }).where(eq(sources.id, sourceId));
+  await db
+    .update(syncRuns)
+    .set({ alone: null })
+    .where(and(eq(syncRuns.sourceId, sourceId), eq(syncRuns.alone, true)));
 }
 
 /** Returns who disabled a source, when and why; undefined if it is unknown or not disabled. */
@@ -81,27 +86,67 @@ export async function disabledSources(db: Database): Promise<ReadonlySet<string>
   return new Set(rows.map(({ id }) => id));
 }
 
-/** More than enough: a source is disabled after fewer interrupted runs. */
+/** SQL: whether a source is paused now. */
+const IS_PAUSED = sql`${sources.pausedUntil} > now()`;
+
+export async function pausedSources(db: Database): Promise<ReadonlySet<string>> {
+  const rows = await db.select({ id: sources.id }).from(sources).where(IS_PAUSED);
+  return new Set(rows.map(({ id }) => id));
+}
+
+const PAUSE = {
+  until: sql<string>`${rfc3339(sources.pausedUntil)}`,
+  reason: sql<string>`${sources.pausedReason}`,
+};
+
+export async function pauseOf(db: Database, sourceId: string): Promise<Pause | undefined> {
+  const [pause] = await db
+    .select(PAUSE)
+    .from(sources)
+    .where(and(eq(sources.id, sourceId), IS_PAUSED));
+  return pause;
+}
+
+/** Pauses a source for an hour. It then runs again without a person. */
+export async function pauseSource(db: Database, sourceId: string, reason: string): Promise<Pause> {
+  const [pause] = await db
+    .update(sources)
+    .set({ pausedUntil: sql`now() + interval '1 hour'`, pausedReason: reason })
+    .where(eq(sources.id, sourceId))
+    .returning(PAUSE);
+  return only(pause === undefined ? [] : [pause]);
+}
+
+/** More than enough: a source is paused after fewer interrupted runs. */
 const RUNS_READ = 10;
 
 const r = alias(syncRuns, 'r');
 
-/** Finds the interrupted runs of a source since its last finished run. */
+/**
+ * Finds the interrupted runs of a source since its last finished run, and records those whose process has just ended.
+ * @returns whether there are any, and the ids of those within the last hour that were the only run of their process, newest first
+ */
 export async function interruptedRuns(db: Database, sourceId: string) {
-  const isLive = sql<boolean>`${sql.raw(IS_LIVE)}`;
+  await db.execute(sql`
+    update ${syncRuns} ${r} set ${nameOf(r.outcome)} = 'interrupted', ${nameOf(r.error)} = ${INTERRUPTED},
+      ${nameOf(r.finishedAt)} = clock_timestamp()
+    where ${r.sourceId} = ${sourceId} and ${r.outcome} = 'running' and not ${sql.raw(IS_LIVE)}`);
   const newest = await db
-    .select({ id: r.id, outcome: r.outcome, alone: r.alone, isLive })
+    .select({
+      id: r.id,
+      outcome: r.outcome,
+      alone: r.alone,
+      isRecent: sql<boolean>`coalesce(${r.finishedAt} > now() - interval '1 hour', false)`,
+    })
     .from(r)
     .where(eq(r.sourceId, sourceId))
     .orderBy(desc(r.id))
     .limit(RUNS_READ);
-  const end = newest.findIndex(
-    (run) => run.outcome !== 'interrupted' && (run.outcome !== 'running' || run.isLive),
-  );
+  const end = newest.findIndex(({ outcome }) => outcome !== 'interrupted');
   const interrupted = end === -1 ? newest : newest.slice(0, end);
   return {
     any: interrupted.length > 0,
-    alone: interrupted.filter(({ alone }) => alone).map(({ id }) => id),
+    alone: interrupted.filter(({ alone, isRecent }) => alone && isRecent).map(({ id }) => id),
   };
 }
 

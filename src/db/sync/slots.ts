@@ -44,6 +44,8 @@ const isCovered = (table: typeof slots = slots) => sql`exists (
   select from ${slots} ${later} where ${later.schedule} = ${table.schedule} and ${later.slot} > ${table.slot})`;
 const isDisabled = (schedule: SQLWrapper) => sql`exists (
   select from ${sources} where ${sources.id} = ${schedule} and ${sources.disabledAt} is not null)`;
+const isPaused = (schedule: SQLWrapper) => sql`exists (
+  select from ${sources} where ${sources.id} = ${schedule} and ${sources.pausedUntil} > now())`;
 const isRunning = (schedule: SQLWrapper) => sql`exists (
   select from sync_runs r where r.source_id = ${schedule} and r.outcome = 'running' and ${sql.raw(IS_LIVE)})`;
 const is = ({ schedule, slot }: Slot) => and(eq(slots.schedule, schedule), eq(slots.slot, slot));
@@ -87,7 +89,7 @@ const OVERDUE = '1 minute';
 
 /**
  * Returns due attempts that are not in the queue, and overdue ones, since the queue may have lost their jobs. It skips disabled
- * sources, and finishes slots with a later claimed one. An attempt that was requested waits for the current run of its source.
+ * and paused sources, and finishes slots with a later claimed one. An attempt that was requested waits for the current run of its source.
  * @param graceMs skips newer claims, which another worker is about to enqueue
  */
 export async function attemptsToEnqueue(db: Database, graceMs: number): Promise<Attempt[]> {
@@ -101,7 +103,7 @@ export async function attemptsToEnqueue(db: Database, graceMs: number): Promise<
       from open where open.covered and ${slots.schedule} = open.schedule and ${slots.slot} = open.slot
     )
     select schedule, ${rfc3339(sql`slot`)} as slot, attempt
-    from open where not covered and not ${isDisabled(sql`open.schedule`)}
+    from open where not covered and not ${isDisabled(sql`open.schedule`)} and not ${isPaused(sql`open.schedule`)}
       and (cause is null or not ${isRunning(sql`open.schedule`)})
     order by schedule collate "C"`);
 }

@@ -7,7 +7,7 @@ import { type SourceStatus, sourceStatus, sourceTroubles } from '../../db/source
 import { dirtyDocumentCounts } from '../../db/versions.ts';
 import type { Condition } from '../../domain/alert.ts';
 import type { PricedSource } from '../../domain/prices/exchange-rates.ts';
-import { type Disabling, SET_ASIDE_BY } from '../../domain/source.ts';
+import type { Pause } from '../../domain/source.ts';
 import { noun } from '../../domain/text/quantities.ts';
 import { span } from '../../domain/text/time-span.ts';
 import { type AlertRules, SOLD_OUT_AT_LEAST, SOLD_OUT_SHARE } from './rules.ts';
@@ -40,7 +40,7 @@ export async function findConditions(
   for (const status of statuses) {
     const maxAge = maxAges.get(status.id);
     if (maxAge === undefined) continue;
-    if (status.disabled?.by === SET_ASIDE_BY) found.push(setAside(status, status.disabled));
+    if (status.paused !== null) found.push(paused(status.id, status.paused));
     if (!isRead(status) || (status.kind === 'rates' && !isRateNeeded)) continue;
     found.push(...staleness(status, maxAge, now));
     const failures = failedRuns.get(status.id) ?? 0;
@@ -108,13 +108,12 @@ function failing({ id, lastEnded }: SourceStatus, failures: number): Condition {
   };
 }
 
-function setAside({ id }: SourceStatus, { at, reason }: Disabling): Condition {
-  const enable = `fleetbook source enable ${id}`;
+function paused(id: string, { until, reason }: Pause): Condition {
   return {
-    kind: 'source_set_aside',
+    kind: 'source_paused',
     subject: id,
-    summary: `${id} is set aside: ${reason}; to read it again: ${enable}`,
-    details: { at, reason, enable },
+    summary: `${id} is paused until ${until}, and then runs again: ${reason}`,
+    details: { until, reason, show: `fleetbook source show ${id}` },
   };
 }
 

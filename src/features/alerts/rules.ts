@@ -40,7 +40,8 @@ export function rulesInWords(rules: Pick<AlertRules, 'failuresInRow' | 'priceRat
     region_stale: 'the last good read of a region is older than the maxAge of its source, which is not stale',
     source_failing: `${rules.failuresInRow} runs in a row of a source failed`,
     sold_out: `at least ${SOLD_OUT_SHARE * 100} % of a region's machines are sold out, and at least ${SOLD_OUT_AT_LEAST} machines`,
-    source_set_aside: 'two runs of a source ended their worker process, so Fleetbook disabled the source',
+    source_paused:
+      'two runs of a source ended their worker process within an hour, so Fleetbook paused the source for an hour',
     prices_moved: `a run moved prices by more than a factor of ${rules.priceRatio}; one message, no reminders`,
     stock_flipped:
       'a run found nearly all machines of a source sold out, or available, and half of them were not before; one message, no reminders',

@@ -38,10 +38,7 @@ const ACTIONS: Readonly<Record<CoreKind, ((source: string, details: Details) => 
   source_stale: showSource,
   region_stale: showSource,
   source_failing: showSource,
-  source_set_aside: (source) => ({
-    path: `${pageOf(source)}?show=settings`,
-    command: `fleetbook source enable ${source}`,
-  }),
+  source_paused: showSource,
   sold_out: (source) => ({
     path: `${pageOf(source)}?show=excluded`,
     command: `fleetbook excluded ${source}`,

@@ -17,10 +17,10 @@ describe('an alert', () => {
     },
   );
 
-  it('about a source that Fleetbook disabled links to where it is enabled', () => {
-    expect(actionOf({ kind: 'source_set_aside', subject: 'my source' }, {})).toEqual({
-      path: '/sources/my%20source?show=settings',
-      command: 'fleetbook source enable my source',
+  it('about a source that Fleetbook paused links to where a person can run it', () => {
+    expect(actionOf({ kind: 'source_paused', subject: 'my source' }, {})).toEqual({
+      path: '/sources/my%20source',
+      command: 'fleetbook source show my source',
     });
   });
 

@@ -37,6 +37,7 @@ function linode(other: Partial<SourceStatus> = {}): SourceStatus {
     registeredAt: '2026-01-01T00:00:00Z',
     retiredAt: null,
     disabled: null,
+    paused: null,
     regions: [{ code: 'de', verifiedAt: '2026-05-04T11:00:00Z', unreadSince: null, reason: null }],
     counted: 'machines',
     known: 10,

@@ -93,7 +93,14 @@ export function freshness(verifiedAt: string | null, config: ConsoleSource | und
 }
 
 function neverRan({ id, kind }: ConsoleSource): SourceStatus {
-  const never = { lastRun: null, lastEnded: null, verifiedAt: null, retiredAt: null, disabled: null };
+  const never = {
+    lastRun: null,
+    lastEnded: null,
+    verifiedAt: null,
+    retiredAt: null,
+    disabled: null,
+    paused: null,
+  };
   return {
     id,
     kind,
@@ -135,7 +142,10 @@ function problemsOf(
   // The age of a disabled source is intended.
   if (status.disabled !== null) return problems;
   if (lastEnded !== null && (lastEnded.outcome === 'failed' || lastEnded.outcome === 'interrupted')) {
-    const text = lastEnded.error ?? `the last run ended as ${lastEnded.outcome}`;
+    const { paused } = status;
+    const text = paused
+      ? `it is paused until ${paused.until}, and then runs again: ${paused.reason}`
+      : (lastEnded.error ?? `the last run ended as ${lastEnded.outcome}`);
     problems.push({ kind: 'failing', source, text, since: lastEnded.finishedAt ?? lastEnded.startedAt });
   }
   const { ageSeconds, objectiveSeconds } = freshness(verifiedAt, config, now);
