@@ -6,9 +6,9 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
 export interface FailedAttempt {
-  /** `internal` is any failure outside the source, e.g. of Postgres. */
-  readonly kind: SourceFailureKind | 'internal';
-  /** Consecutive failed attempts, including this one. */
+  /** `internal` is any failure outside the source, e.g. of Postgres. `incomplete`: the run read only some of the regions. */
+  readonly kind: SourceFailureKind | 'internal' | 'incomplete';
+  /** Consecutive failed or incomplete attempts, including this one. */
   readonly failures: number;
   /** Duration of this attempt (ms). The pause is never shorter. */
   readonly tookMs: number;
@@ -44,12 +44,13 @@ const BACKOFFS: Readonly<Record<FailedAttempt['kind'], Backoff | undefined>> = {
   internal: TEMPORARY,
   invalid: UNEXPECTED,
   gone: UNEXPECTED,
+  incomplete: UNEXPECTED,
   // An operator has to change a setting first.
   misconfigured: undefined,
 };
 
 /**
- * Returns the time of the next attempt of a failed source. Pauses grow until the next slot is due, which takes over: a
+ * Returns the time of the next attempt of a failed or incomplete run. Pauses grow until the next slot is due, which takes over: a
  * source never has two chains of attempts. Jitter shortens a pause by up to one half.
  * @param random 0 up to but not including 1
  */

@@ -35,6 +35,14 @@ export function causeInWords({ cause, askedBy }: Caused): string {
   return askedBy === null ? IN_WORDS[cause] : `${IN_WORDS[cause]}, by ${askedBy}`;
 }
 
+/** Returns e.g. `6 of 9 regions unread`; undefined if all regions were read. */
+export function unreadRegions(result: {
+  readonly regions: number;
+  readonly unread: number;
+}): string | undefined {
+  return result.unread === 0 ? undefined : `${result.unread} of ${result.regions} regions unread`;
+}
+
 /** When a run begins that a person requested. */
 export interface RequestedRun {
   /** `now`: as soon as a worker is free, within a second or two. */

@@ -32,7 +32,10 @@ export interface SyncResult {
   readonly rejected: readonly RejectedKey[];
   /** Why published machines are excluded now. */
   readonly withdrawn: readonly ReasonGroup[];
+  /** Its regions, read or not. */
   readonly regions: number;
+  /** Regions that could not be read, or without a usable row: the run is incomplete. */
+  readonly unread: number;
 }
 
 export type Progress = (seen: number) => void;
@@ -63,7 +66,9 @@ export interface Compared {
   readonly broken: readonly BrokenGuard[];
   /** Why published machines would be excluded. */
   readonly withdrawn: readonly ReasonGroup[];
+  /** Its regions, read or not. */
   readonly regionCount: number;
+  readonly unreadCount: number;
 }
 
 export interface Written {
@@ -202,12 +207,12 @@ async function storeOrHold<S extends Staged, C extends Compared>(
   const readAt = decision === undefined ? ownTime : await heldReadAt(db, decision.batchId);
   await kind.lock(db);
   const compared = await traced('sync compare', {}, () => kind.compare(db, staged));
-  const { broken, rejected, withdrawn, regionCount: regions } = compared;
+  const { broken, rejected, withdrawn, regionCount: regions, unreadCount } = compared;
   const { seen, rejected: rejectedCount } = compared.counts;
   const finish = async (
     outcome: 'changed' | 'unchanged' | 'held',
     stored: Partial<RunCounts>,
-    { changed, namings, rates }: Partial<Written> = {},
+    { changed, namings, rates, unread = [] }: Partial<Written> = {},
   ) => {
     const counts = { ...NO_COUNTS, ...stored, seen, rejected: rejectedCount };
     const why = outcome === 'held' ? broken.map(({ detail }) => detail).join('; ') : undefined;
@@ -220,7 +225,8 @@ async function storeOrHold<S extends Staged, C extends Compared>(
       decision: decision?.kind,
     });
     if (decision?.kind === 'undo') await recordUndo(db, decision);
-    return { outcome, counts, broken, rejected, withdrawn, regions };
+    const incomplete = { regions, unread: unreadCount + unread.length };
+    return { outcome, counts, broken, rejected, withdrawn, ...incomplete };
   };
 
   const isHeld = broken.length > 0 && !approved;
@@ -249,5 +255,5 @@ async function storeOrHold<S extends Staged, C extends Compared>(
 const unlessEmpty = <T>(list: readonly T[] = []) => (list.length > 0 ? list : null);
 
 export function nothingStored(outcome: SyncResult['outcome']): SyncResult {
-  return { outcome, counts: NO_COUNTS, broken: [], rejected: [], withdrawn: [], regions: 0 };
+  return { outcome, counts: NO_COUNTS, broken: [], rejected: [], withdrawn: [], regions: 0, unread: 0 };
 }

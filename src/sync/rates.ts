@@ -49,6 +49,7 @@ function ratesKind(reading: Promise<RatesReading>): BatchKind<Staged & Read, Com
       broken: [],
       withdrawn: [],
       regionCount: 0,
+      unreadCount: 0,
     }),
     hold: async () => undefined,
     async saveBefore() {},

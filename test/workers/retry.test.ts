@@ -64,6 +64,8 @@ describe('a failed attempt', () => {
       { kind: 'gone', failures: 99, intervalMs: MONTH },
       6 * HOUR,
     ],
+    ['rarely after a run with unread regions', { kind: 'incomplete' }, 5 * MINUTE],
+    ['more rarely after the next one', { kind: 'incomplete', failures: 2 }, 20 * MINUTE],
     ['never after a wrong setting', { kind: 'misconfigured' }, undefined],
     [
       'never after a wrong setting, whatever the upstream requires',

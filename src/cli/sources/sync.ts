@@ -4,6 +4,7 @@ import type { Environment } from '../../config/source-config.ts';
 import { missingRates } from '../../db/quarantine.ts';
 import { claimContent, lastSeen } from '../../db/sources.ts';
 import { groupReasons } from '../../domain/rejected-rows.ts';
+import { unreadRegions } from '../../domain/run.ts';
 import { SourceError } from '../../sources/source.ts';
 import type { Progress, SyncResult } from '../../sync/pipeline.ts';
 import { lineWidth } from '../runs/change-rows.ts';
@@ -11,7 +12,7 @@ import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 import { type OpenWorker, openWorker } from '../terminal/open.ts';
 import { addChange, type Changing, type Env } from '../terminal/options.ts';
 import { fitted, shortened } from '../terminal/output.ts';
-import { missingRateLines, setAside, unreadRegions } from '../terminal/source-notes.ts';
+import { missingRateLines, setAside } from '../terminal/source-notes.ts';
 import { eachSource, type SourceResult } from './each-source.ts';
 
 export function define(program: Command, env: Env): void {

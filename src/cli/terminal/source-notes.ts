@@ -1,12 +1,7 @@
 /** Texts about sources that several commands and processes print. */
 import type { SourceStatus } from '../../db/sources.ts';
 import { EXCLUSION_MEANINGS } from '../../domain/exclusion.ts';
-import {
-  groupReasons,
-  type ReasonGroup,
-  type RejectedKey,
-  rejectionCode,
-} from '../../domain/rejected-rows.ts';
+import { groupReasons, type ReasonGroup } from '../../domain/rejected-rows.ts';
 import type { Disabling, Pause } from '../../domain/source.ts';
 import type { SyncResult } from '../../sync/pipeline.ts';
 import { ago } from './output.ts';
@@ -86,10 +81,4 @@ export function setAside(sourceId: string, { rejected, withdrawn }: SyncResult):
     lines.push(`  see: fleetbook excluded ${sourceId}`);
   }
   return lines;
-}
-
-/** Returns e.g. `6 of 9 regions unread`; undefined if all regions were read. */
-export function unreadRegions({ rejected, regions }: SyncResult): string | undefined {
-  const unread = rejected.filter((row: RejectedKey) => rejectionCode(row) === 'unread_region').length;
-  return unread === 0 ? undefined : `${unread} of ${Math.max(regions, unread)} regions unread`;
 }

@@ -236,7 +236,8 @@ async function compareCatalogue(
     ]),
     rejectedWithoutJumps: compared.rejected,
     withdrawn: withdrawn + soldOut > 0 ? await withdrawnMachines(db) : [],
-    regionCount: staged.regions.size,
+    regionCount: new Set([...read, ...staged.unread.keys()]).size,
+    unreadCount: staged.unread.size,
   };
 }
 

@@ -114,7 +114,7 @@ function clusterKind(
         (guard) => guard.guard !== 'empty' || diff.known > 0,
       );
       const counts = { seen: staged.seen, rejected: rejectedCount };
-      return { diff, counts, rejected, broken, withdrawn: [], regionCount: 0 };
+      return { diff, counts, rejected, broken, withdrawn: [], regionCount: 0, unreadCount: 0 };
     },
 
     async hold(db, run, compared, readAt) {
