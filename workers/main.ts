@@ -5,7 +5,7 @@ import type { SyncJob } from '../src/app/actions/source.ts';
 import { openLoggedRedis, queueRedis } from '../src/app/connections.ts';
 import { Disposer } from '../src/app/disposer.ts';
 import { FEATURES } from '../src/app/features.ts';
-import { composeWorker } from '../src/app/worker.ts';
+import { composeWorker, type Worker } from '../src/app/worker.ts';
 import type { Config } from '../src/config/config.ts';
 import { BadSetting } from '../src/config/settings.ts';
 import type { Sql } from '../src/db/connection/client.ts';
@@ -13,6 +13,7 @@ import type { Store } from '../src/db/connection/connect.ts';
 import type { ServerSetting } from '../src/db/connection/server-problem.ts';
 import { pruneDifferences } from '../src/db/differences.ts';
 import { pruneChanges } from '../src/db/runs/machine-changes.ts';
+import { discontinueEnded } from '../src/db/sync/catalogue/end-of-sale.ts';
 import { pruneRuns } from '../src/db/sync/run.ts';
 import { pruneSlots } from '../src/db/sync/slots.ts';
 import type { Condition } from '../src/domain/alert.ts';
@@ -153,6 +154,7 @@ async function addConsumers(
     concurrency: Math.max(4, config.sources.length),
   });
   consumers.add(SWEEP_QUEUE, async () => {
+    await discontinueMachines(worker, logger);
     await pruneSlots(worker.store.db);
     await pruneChanges(worker.store.db, config.settings.CHANGES_KEPT);
     await pruneRuns(worker.store.db);
@@ -172,6 +174,14 @@ async function addConsumers(
     };
     consumers.add(name, await open(context), { concurrency: concurrency?.(config) ?? 1 });
   }
+}
+
+/** Takes machines out of the catalogue whose sale has ended. */
+async function discontinueMachines({ store, publisher }: Worker, logger: Logger): Promise<void> {
+  const machines = await discontinueEnded(store.db, new Date().toISOString());
+  if (machines === 0) return;
+  logger.info({ machines }, 'machines left the catalogue: from today on, their providers do not sell them');
+  await publisher.publishDirty();
 }
 
 async function findConditions(sql: Sql, config: Config): Promise<Condition[]> {

@@ -34,6 +34,8 @@ export function machinesOf(region: number, perRegion: number, factor = 1): Machi
         network: null,
         includedTraffic: null,
         includedIpv4: null,
+        orderableUntil: null,
+        retiresAt: null,
       },
     };
   }).sort((a, b) => a.price - b.price || a.id - b.id);

@@ -37,7 +37,10 @@ export interface FoundCluster extends Readonly<Stored> {
   readonly organization: { readonly slug: string; readonly name: string };
   readonly provider: { readonly id: number; readonly name: string };
   readonly region: string;
-  readonly machine: Pick<FoundMachine, 'id' | 'name' | 'cpu' | 'ram' | 'ramUnit'>;
+  readonly machine: Pick<
+    FoundMachine,
+    'id' | 'name' | 'cpu' | 'ram' | 'ramUnit' | 'orderableUntil' | 'retiresAt'
+  >;
   /** When it was last changed or added; null if that change is deleted. */
   readonly changedAt: string | null;
 }
@@ -132,7 +135,8 @@ function fields(sql: Sql) {
   return sql`
     c.id, c.name, c.slug, json_build_object('slug', o.slug, 'name', o.name) as organization,
     json_build_object('id', p.id, 'name', p.name) as provider, r.code as region,
-    json_build_object('id', m.id, 'name', m.name, 'cpu', m.cpu, 'ram', m.ram::float, 'ramUnit', m.ram_unit) as machine,
+    json_build_object('id', m.id, 'name', m.name, 'cpu', m.cpu, 'ram', m.ram::float, 'ramUnit', m.ram_unit,
+      'orderableUntil', ${instant(sql, 'm.orderable_until')}, 'retiresAt', ${instant(sql, 'm.retires_at')}) as machine,
     c.status, c.shards, c.replicas, to_char(c.created_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "createdAt",
     ${instant(sql, 'h.changed_at')} as "changedAt", ${instant(sql, 'c.retired_at')} as "retiredAt"`;
 }

@@ -1,6 +1,8 @@
 /** SQL for the facts of machines, derived from `MACHINE_FACTS`. */
 import { FACT_FIELDS, MACHINE_FACTS, type MachineFacts } from '../domain/machine-facts.ts';
 import { type Column, type PgColumn, type SQL, sql } from './connection/drizzle.ts';
+import { instantText } from './connection/instant-text.ts';
+import { rfc3339 } from './connection/statements.ts';
 
 type FactColumns<C> = Record<keyof MachineFacts, C>;
 
@@ -10,7 +12,10 @@ export function factsOf(columns: FactColumns<PgColumn>): FactColumns<PgColumn> {
 
 /** Returns `Partial<MachineFacts>` as jsonb; null if none is known. */
 export function factsJson(of: FactColumns<Column>): SQL {
-  const pairs = FACT_FIELDS.map((field) => sql`${sql.raw(`'${field}'`)}, ${of[field]}`);
+  const pairs = FACT_FIELDS.map((field) => {
+    const value = MACHINE_FACTS[field].type === 'time' ? rfc3339(of[field]) : of[field];
+    return sql`${sql.raw(`'${field}'`)}, ${value}`;
+  });
   return sql`case when num_nonnulls(${listOf(of)}) > 0
     then jsonb_strip_nulls(jsonb_build_object(${sql.join(pairs, sql`, `)})) end`;
 }
@@ -28,14 +33,22 @@ function listOf(of: FactColumns<Column>): SQL {
 
 export function factPairs(machine: string, names: 'fields' | 'columns'): string {
   return FACT_FIELDS.map((field) => {
-    const { column } = MACHINE_FACTS[field];
-    return `'${names === 'fields' ? field : column}', ${machine}.${column}`;
+    const { column, type } = MACHINE_FACTS[field];
+    const value = `${machine}.${column}`;
+    return `'${names === 'fields' ? field : column}', ${type === 'time' ? instantText(value, 's') : value}`;
   }).join(', ');
 }
 
 export function selectedFacts(machine: string): string {
   return FACT_FIELDS.map((field) => {
     const { column, type } = MACHINE_FACTS[field];
-    return `${machine}.${column}${type === 'number' ? '::float8' : ''} as "${field}"`;
+    return `${AS_READ[type](`${machine}.${column}`)} as "${field}"`;
   }).join(', ');
 }
+
+/** How a driver reads a fact. */
+const AS_READ = {
+  text: (value: string) => value,
+  number: (value: string) => `${value}::float8`,
+  time: (value: string) => instantText(value, 's'),
+};

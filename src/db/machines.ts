@@ -51,6 +51,9 @@ export interface FoundMachine {
   /** Per 10^9 bytes of memory. */
   readonly pricePerGb: number | null;
   readonly excludedReason: string | null;
+  /** RFC 3339; see `MachineFacts`. */
+  readonly orderableUntil: string | null;
+  readonly retiresAt: string | null;
 }
 
 /** `total` is at most `MACHINES_COUNTED`. */
@@ -74,7 +77,8 @@ export async function searchMachines(sql: Sql, search: MachineSearch): Promise<F
     )
     select m.id, m.name, p.name as provider, p.id as "providerId", r.code as region, m.cpu, m.ram::float as ram,
       m.ram_unit as "ramUnit", m.price::float as price, (m.price / m.cpu)::float as "pricePerCpu",
-      (m.price / ${sql.unsafe(GIGABYTES)})::float as "pricePerGb", m.excluded_reason as "excludedReason"
+      (m.price / ${sql.unsafe(GIGABYTES)})::float as "pricePerGb", m.excluded_reason as "excludedReason",
+      ${instant(sql, 'm.orderable_until')} as "orderableUntil", ${instant(sql, 'm.retires_at')} as "retiresAt"
     from page join machines m using (id) ${places}
     order by ${order}`;
   // All matches: that is one parallel scan. A count with a limit is not parallel, and slow for few matches.
@@ -187,7 +191,7 @@ export async function machinePlace(
 }
 
 export interface MachinePoint
-  extends Omit<FoundMachine, 'providerId' | 'price' | 'pricePerCpu' | 'pricePerGb' | 'excludedReason'> {
+  extends Pick<FoundMachine, 'id' | 'name' | 'provider' | 'region' | 'cpu' | 'ram' | 'ramUnit'> {
   readonly price: number;
 }
 

@@ -17,12 +17,16 @@ export interface MachineFacts {
   readonly includedTraffic: number | null;
   /** Public IPv4 addresses that the price includes; 0 for none. */
   readonly includedIpv4: number | null;
+  /** From this time on the machine cannot be ordered: RFC 3339 in UTC, to the second. Null: its provider has announced no end. */
+  readonly orderableUntil: string | null;
+  /** Its provider ends the service at this time, in the same form. */
+  readonly retiresAt: string | null;
 }
 
 interface Fact {
   /** Its column in the database, and its field in the API. */
   readonly column: string;
-  readonly type: 'text' | 'number';
+  readonly type: 'text' | 'number' | 'time';
   readonly values?: readonly string[];
   readonly name: string;
   /** A known fact as text; % is its value. */
@@ -90,6 +94,22 @@ export const MACHINE_FACTS = {
     describe: 'Public IPv4 addresses that the price includes; 0 for none, null: unknown',
     example: 1,
   },
+  orderableUntil: {
+    column: 'orderable_until',
+    type: 'time',
+    name: 'end of sale',
+    inWords: 'orderable until %',
+    describe: 'RFC 3339. From then on the machine cannot be ordered; null: no end is announced',
+    example: null,
+  },
+  retiresAt: {
+    column: 'retires_at',
+    type: 'time',
+    name: 'retirement',
+    inWords: 'retires on %',
+    describe: 'RFC 3339. The provider ends the service then; null: no end is announced',
+    example: null,
+  },
 } as const satisfies Readonly<Record<keyof MachineFacts, Fact>>;
 
 export const FACT_FIELDS = Object.keys(MACHINE_FACTS) as (keyof MachineFacts)[];
@@ -123,7 +143,23 @@ export function factsChange(before: Known, after: Known): string {
 
 /** Returns one fact as text: `generation 3`, or `network unknown`. */
 export function factInWords(field: keyof MachineFacts, facts: Known): string {
-  const { name, inWords } = MACHINE_FACTS[field];
+  const { name, inWords, type } = MACHINE_FACTS[field];
   const value = facts?.[field] ?? null;
-  return value === null ? `${name} unknown` : inWords.replace('%', () => String(value));
+  if (value === null) return `${name} unknown`;
+  const text = String(value);
+  return inWords.replace('%', () => (type === 'time' ? timeInWords(text) : text));
+}
+
+/** Returns the announced ends as text, e.g. `orderable until 2027-03-01, retires on 2027-09-30`; empty if there is none. */
+export function endsInWords(ends: Pick<MachineFacts, 'orderableUntil' | 'retiresAt'>): string {
+  return (['orderableUntil', 'retiresAt'] as const)
+    .filter((field) => ends[field] !== null)
+    .map((field) => factInWords(field, ends))
+    .join(', ');
+}
+
+/** Returns a time of a fact: `2027-03-01` at midnight, else `2027-03-01 08:00 UTC`. */
+export function timeInWords(time: string): string {
+  const [day = '', clock = ''] = time.split('T');
+  return clock === '00:00:00Z' ? day : `${day} ${clock.slice(0, 5)} UTC`;
 }

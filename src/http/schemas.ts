@@ -72,7 +72,7 @@ function factSchema(field: keyof MachineFacts) {
   const { describe: description, type, ...fact } = MACHINE_FACTS[field];
   if ('values' in fact)
     return documented(z.literal([...fact.values, null]), { type: ['string', 'null'], description });
-  return type === 'text' ? orNull(z.string(), description) : orNull(z.number(), description);
+  return type === 'number' ? orNull(z.number(), description) : orNull(z.string(), description);
 }
 
 /** A machine in searches, recommendations and changes. */

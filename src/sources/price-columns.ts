@@ -1,7 +1,16 @@
 import { z } from 'zod';
 import { CPU_KINDS } from '../domain/machine-facts.ts';
 import { architectureNamed } from './schema/facts.ts';
-import { amount, count, countOrNone, currencyCode, label, oneOf, quantity } from './schema/fields.ts';
+import {
+  amount,
+  count,
+  countOrNone,
+  currencyCode,
+  endTime,
+  label,
+  oneOf,
+  quantity,
+} from './schema/fields.ts';
 import { descriptionOf } from './schema/options.ts';
 
 /** The reasons for exclusion that a list may state. The others follow from the machine itself. */
@@ -45,6 +54,10 @@ export const PriceColumns = z.object({
     .nullish()
     .describe('GB (10^9 bytes) of outgoing traffic a month in the price; 0 for none'),
   included_ipv4: numeric(countOrNone).nullish().describe('public IPv4 addresses in the price; 0 for none'),
+  orderable_until: endTime
+    .nullish()
+    .describe('date, or RFC 3339 time, when the sale of the machine ends; 9999-12-31 for never'),
+  retires_at: endTime.nullish().describe('date, or RFC 3339 time, at which the provider ends the service'),
 });
 
 export function requiredColumns(schema: z.ZodObject): string[] {

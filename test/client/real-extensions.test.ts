@@ -54,6 +54,8 @@ it('searches page by page the machines of the region’s list', async () => {
     network: null,
     included_traffic: null,
     included_ipv4: null,
+    orderable_until: null,
+    retires_at: null,
   };
   expect(found).toEqual(listed.map((machine) => ({ ...machine, ...facts })));
   const { data: names } = await given.client.search({ region: [sample.region], fields: ['name'], limit: 2 });

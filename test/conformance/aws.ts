@@ -122,7 +122,6 @@ export const catalogueCase: CatalogueCase = {
           'location',
           'vcpu',
           'memory',
-          'currentGeneration',
           'instanceFamily',
         ].map((name) => attribute('OHT3MEDIUM000001', name)),
         `${term('OHA1METAL0000001')}/priceDimensions`,
@@ -181,7 +180,7 @@ export const catalogueCase: CatalogueCase = {
     offer('x1.32xlarge', OHIO, 128, 1952, '13.338'),
     // Bare metal, in a file without `marketoption`.
     offer('a1.metal', OHIO, 16, 32, '0.408'),
-    offer('m3.large', OHIO, 2, 7.5, '0.133', 'discontinued'),
+    offer('m3.large', OHIO, 2, 7.5, '0.133'),
     offer('g4dn.xlarge', OHIO, 4, 16, '0.526', 'accelerated'),
     offer('inf1.xlarge', OHIO, 4, 8, '0.228', 'accelerated'),
     offer('t4g.small', OHIO, 2, 2, '0', 'zero_price'),

@@ -233,7 +233,7 @@ export const catalogueCase: CatalogueCase = {
     offer('Standard_E4-2as_v5', VIRGINIA, 2, 32, '0.226'),
     offer('Standard_NC4as_T4_v3', VIRGINIA, 4, 28, '0.526', 'accelerated'),
     offer('Standard_NP10s', VIRGINIA, 10, 168, '1.65', 'accelerated'),
-    offer('Standard_D1', VIRGINIA, 1, 3.5, '0.077', 'discontinued'),
+    offer('Standard_D1', VIRGINIA, 1, 3.5, '0.077'),
     // One zone of three lacks it.
     offer('Standard_B2s', VIRGINIA, 2, 4, '0.0416'),
     offer('Standard_B1ls', VIRGINIA, 1, 0.5, '0', 'zero_price'),
@@ -249,7 +249,7 @@ export const catalogueCase: CatalogueCase = {
     'Standard_E4-2as_v5': { generation: 'v5', localDisk: 0 },
     Standard_NC4as_T4_v3: { generation: 'v3', localDisk: 0 },
     Standard_NP10s: { localDisk: 0 },
-    Standard_D1: { localDisk: 0 },
+    Standard_D1: { localDisk: 0, retiresAt: '2028-05-01T00:00:00Z' },
     Standard_B2s: { architecture: 'arm64', localDisk: 8.59 },
     Standard_B1ls: { localDisk: 0 },
     Standard_F2s_v2: { generation: 'v2', localDisk: 0 },

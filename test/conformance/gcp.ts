@@ -126,7 +126,8 @@ export const catalogueCase: CatalogueCase = {
     offer('e2-micro', IOWA, 2, 1, '0.0083764275'),
     offer('e2-medium', IOWA, 2, 4, '0.03350571'),
     offer('n1-standard-1', IOWA, 1, 3.75, '0.04749975'),
-    offer('n1-highcpu-2-d', IOWA, 2, 1843 / 1024, '0.0708477724609375', 'discontinued'),
+    // Deprecated, and still sold.
+    offer('n1-highcpu-2-d', IOWA, 2, 1843 / 1024, '0.0708477724609375'),
     // Deprecated in only one of two zones.
     offer('n1-highmem-2', IOWA, 2, 13, '0.118303'),
     // Billed as a whole, above a free tier.
@@ -144,7 +145,11 @@ export const catalogueCase: CatalogueCase = {
     'e2-micro': { generation: 'e2', cpuKind: 'shared' },
     'e2-medium': { generation: 'e2', cpuKind: 'shared' },
     'n1-standard-1': { generation: 'n1', cpuKind: 'dedicated' },
-    'n1-highcpu-2-d': { generation: 'n1', cpuKind: 'dedicated' },
+    'n1-highcpu-2-d': {
+      generation: 'n1',
+      cpuKind: 'dedicated',
+      orderableUntil: '2026-12-01T08:00:00Z',
+    },
     'n1-highmem-2': { generation: 'n1', cpuKind: 'dedicated' },
     'f1-micro': { generation: 'f1', cpuKind: 'shared' },
     'c2-standard-4': { generation: 'c2', cpuKind: 'dedicated' },

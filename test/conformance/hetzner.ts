@@ -93,10 +93,10 @@ export const catalogueCase: CatalogueCase = {
   offers: [
     offer('cx22', 'fsn1', 2, 4, '0.006'),
     offer('cx22', 'hel1', 2, 4, '0.0062'),
-    // `deprecated: false` next to a filled `deprecation`.
-    offer('cx11', 'fsn1', 1, 2, '0.0052', 'discontinued'),
-    // Announced there although it can be ordered until 2027; no longer sold in hel1; unchanged in ash.
-    offer('cpx11', 'fsn1', 2, 2, '0.007', 'discontinued'),
+    // `deprecated: false` next to a filled `deprecation`. The sync compares its date, which has passed.
+    offer('cx11', 'fsn1', 1, 2, '0.0052'),
+    // Announced there; no longer sold in hel1; unchanged in ash.
+    offer('cpx11', 'fsn1', 2, 2, '0.007'),
     offer('cpx11', 'hel1', 2, 2, '0.007', 'unavailable'),
     offer('cpx11', 'ash', 2, 2, '0.008'),
     offer('cax11', 'fsn1', 2, 4, '0.0064', 'sold_out'),
@@ -109,13 +109,31 @@ export const catalogueCase: CatalogueCase = {
   ],
   facts: {
     cx22: { architecture: 'x86_64', cpuKind: 'shared', localDisk: 40, includedTraffic },
-    cx11: { architecture: 'x86_64', cpuKind: 'shared', localDisk: 40, includedTraffic },
+    cx11: {
+      architecture: 'x86_64',
+      cpuKind: 'shared',
+      localDisk: 40,
+      includedTraffic,
+      orderableUntil: '2024-09-06T00:00:00Z',
+    },
+    'cpx11@fsn1': {
+      architecture: 'x86_64',
+      cpuKind: 'shared',
+      localDisk: 40,
+      includedTraffic,
+      orderableUntil: '2027-01-01T00:00:00Z',
+    },
     cpx11: { architecture: 'x86_64', cpuKind: 'shared', localDisk: 40, includedTraffic },
     cax11: { architecture: 'arm64', cpuKind: 'shared', localDisk: 40, includedTraffic },
     ccx63: { architecture: 'x86_64', cpuKind: 'dedicated', localDisk: 960, includedTraffic },
     cpx21: { architecture: 'x86_64', cpuKind: 'shared', localDisk: 40, includedTraffic },
     // Its disk is network storage.
-    cpx31: { architecture: 'x86_64', cpuKind: 'shared', includedTraffic },
+    cpx31: {
+      architecture: 'x86_64',
+      cpuKind: 'shared',
+      includedTraffic,
+      orderableUntil: '2027-03-01T00:00:00Z',
+    },
   },
   terms: {
     'cx22@fsn1': { monthlyCap: '3.79' },

@@ -57,6 +57,8 @@ export const catalogueCase: CatalogueCase = {
       network: 1000,
       includedTraffic: 20_000,
       includedIpv4: 1,
+      orderableUntil: '2027-03-01T00:00:00Z',
+      retiresAt: '2027-09-30T10:00:00Z',
     },
   },
   rejected: [

@@ -63,7 +63,13 @@ const product = (zone: string, number: number) => ({
 });
 const products = [
   ...['fr-par-1', 'nl-ams-1', ...OTHER_ZONES].map((zone) => product(zone, 0)),
-  ...Array.from({ length: 93 }, (_, index) => product('fr-par-1', index + 1)),
+  {
+    ...product('fr-par-1', 1),
+    properties: { hardware: {}, instance: { range: 'Legacy', offer_id: 'START1-S' } },
+    status: 'end_of_growth',
+    end_of_life_at: '2026-12-31T00:00:00Z',
+  },
+  ...Array.from({ length: 92 }, (_, index) => product('fr-par-1', index + 2)),
 ];
 
 function productsPage(page: number, rest: Partial<FixturePage>): FixturePage {
@@ -225,7 +231,8 @@ export const catalogueCase: CatalogueCase = {
     offer('DEV1-S', 'nl-ams-1', 2, 2, '0.0088', { excluded: 'sold_out' }),
     offer('GP1-S', 'fr-par-1', 8, 32, '0.1826', { excluded: 'sold_out' }),
     offer('GP1-S', 'nl-ams-1', 8, 32, '0.1826'),
-    offer('START1-S', 'fr-par-1', 2, 2, '0.0106', { excluded: 'discontinued' }),
+    // The end of its service is announced.
+    offer('START1-S', 'fr-par-1', 2, 2, '0.0106'),
     offer('L4-1-24G', 'fr-par-1', 8, 48, '0.7875', { excluded: 'accelerated' }),
     offer('POP2-2C-8G-WIN', 'fr-par-1', 2, 8, '0.1823', { excluded: 'licensed' }),
     offer('STARDUST1-S', 'fr-par-1', 1, 1, '0', { excluded: 'zero_price' }),
@@ -238,6 +245,7 @@ export const catalogueCase: CatalogueCase = {
   facts: {
     'DEV1-S@fr-par-1': { architecture: 'x86_64', network: 200 },
     'BASIC2-A2C-4G': { architecture: 'arm64' },
+    'START1-S@fr-par-1': { architecture: 'x86_64', retiresAt: '2026-12-31T00:00:00Z' },
     ...Object.fromEntries(
       [
         'DEV1-S',

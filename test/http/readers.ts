@@ -121,6 +121,8 @@ export function memorySearch(): SearchReader {
     network: null,
     includedTraffic: null,
     includedIpv4: null,
+    orderableUntil: null,
+    retiresAt: null,
   } as const;
   const updates = REGIONS.map(({ machines, ...region }): RegionUpdate => {
     const builder = new ColumnsBuilder({ ...region, version: 1, provider: PROVIDER });

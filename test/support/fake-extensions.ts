@@ -74,6 +74,8 @@ export const MACHINES: readonly MachineWithFacts[] = Array.from({ length: 7 }, (
   network: null,
   included_traffic: null,
   included_ipv4: null,
+  orderable_until: null,
+  retires_at: null,
 }));
 
 const AMOUNT = { per_minute: 0.0048, per_month: 210.24 };

@@ -25,6 +25,8 @@ const ALL: MachineFacts = {
   network: 10_000,
   includedTraffic: 20_000,
   includedIpv4: 1,
+  orderableUntil: '2027-03-01T00:00:00Z',
+  retiresAt: '2027-09-30T23:59:59Z',
 };
 const UNKNOWN: MachineFacts = {
   architecture: null,
@@ -34,13 +36,17 @@ const UNKNOWN: MachineFacts = {
   network: null,
   includedTraffic: null,
   includedIpv4: null,
+  orderableUntil: null,
+  retiresAt: null,
 };
 
 const stored = async () => {
   const rows = await scene.sql<{ name: string; facts: MachineFacts }[]>`
     select name, json_build_object('architecture', architecture, 'generation', generation, 'cpuKind', cpu_kind,
       'localDisk', local_disk, 'network', network, 'includedTraffic', included_traffic,
-      'includedIpv4', included_ipv4) as facts from machines order by name`;
+      'includedIpv4', included_ipv4,
+      'orderableUntil', to_char(orderable_until at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+      'retiresAt', to_char(retires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) as facts from machines order by name`;
   return Object.fromEntries(rows.map(({ name, facts }) => [name, facts]));
 };
 const regionVersion = async () =>
@@ -158,6 +164,7 @@ it('is stored with a held batch, and shown as its pending change', async () => {
       })(),
       pricing: { currency: 'USD', rates: {} },
       limits: DEFAULT_GUARD_LIMITS,
+      now: scene.now,
     },
   );
   expect(preview.totals).toEqual({ gone: 7, excluded: 1, price: 1, facts: 1 });
@@ -167,7 +174,7 @@ it('is stored with a held batch, and shown as its pending change', async () => {
     [
       'facts',
       'm1',
-      'generation unknown, kind of cpu unknown, local disk unknown, network unknown, included traffic unknown, included IPv4 addresses unknown → generation Ampere\tAltra \\N, dedicated cpu, 85.899 GB local disk, 10000 Mbit/s, 20000 GB traffic a month included, 1 IPv4 included',
+      'generation unknown, kind of cpu unknown, local disk unknown, network unknown, included traffic unknown, included IPv4 addresses unknown, end of sale unknown, retirement unknown → generation Ampere\tAltra \\N, dedicated cpu, 85.899 GB local disk, 10000 Mbit/s, 20000 GB traffic a month included, 1 IPv4 included, orderable until 2027-03-01, retires on 2027-09-30 23:59 UTC',
     ],
   ]);
 });

@@ -137,6 +137,7 @@ it('many jumps of a region hold the batch, and its preview has them', async () =
       })(),
       pricing: { currency: 'USD', rates: RATES },
       limits: DEFAULT_GUARD_LIMITS,
+      now: scene.now,
     },
   );
   expect(preview).toMatchObject({

@@ -297,6 +297,7 @@ describe('a batch', () => {
         })(),
         pricing: { currency: 'USD', rates: {} },
         limits: DEFAULT_GUARD_LIMITS,
+        now: scene.now,
       },
     );
     expect(preview.totals).toEqual({ facts: 10 });

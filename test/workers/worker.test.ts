@@ -71,6 +71,22 @@ describe('a worker', () => {
     expect((await runs()).length).toBe(before);
   });
 
+  it('takes a machine out of the catalogue when its end comes, although its source is not read', async () => {
+    const worker = await start();
+    await settled(worker);
+    const [machine] = await store.sql<{ id: number }[]>`
+      update machines set orderable_until = now() - interval '1 second'
+      where id = (select min(id) from machines where excluded_reason is null and source_id = 'hetzner') returning id`;
+    const reader = opened.use(await composeReader(config(), silent));
+    const find = async () => (await reader.catalogue.machine(machine?.id ?? 0)) !== undefined;
+    expect(await find()).toBe(true);
+    await worker.queues.sweep.add('sweep', {});
+    await until(async () => !(await find()));
+    const before = (await runs()).length;
+    expect(await store.sql`select change from machine_changes`).toEqual([{ change: 'withdrawn' }]);
+    expect((await runs()).length).toBe(before);
+  });
+
   it('gives the sample the same ids at each first start, whichever upstream is slow', async () => {
     const gate = Promise.withResolvers<void>();
     upstream.behaviours.hetzner = { until: gate.promise };

@@ -31,6 +31,10 @@ export interface MachineWithFacts extends Machine {
   readonly included_traffic: number | null;
   /** Public IPv4 addresses that the price includes. */
   readonly included_ipv4: number | null;
+  /** RFC 3339. From then on the machine cannot be ordered. Null: no end is announced. */
+  readonly orderable_until: string | null;
+  /** RFC 3339. The provider ends the service then. Null: no end is announced. */
+  readonly retires_at: string | null;
   /** False if the machine is sold out. Other machines do not have this field. */
   readonly available?: false;
 }

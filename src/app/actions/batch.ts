@@ -116,11 +116,12 @@ export async function previewHeld(
   batchId: number,
   limit: number | undefined,
 ): Promise<Preview> {
-  const pricing = await currentPricing(store, settings, new Date());
+  const now = () => new Date();
+  const pricing = await currentPricing(store, settings, now());
   const options = { store, sourceId: source.id, limit };
   const items = heldItems(store.sql, batchId) as AsyncIterable<never>;
   const batch = { items, pricing, limits: source.limits };
   return source.kind === 'catalogue'
-    ? previewCatalogue(options, { ...batch, provider: await providerOf(store, source) })
+    ? previewCatalogue(options, { ...batch, now, provider: await providerOf(store, source) })
     : previewClusters(options, batch);
 }

@@ -71,6 +71,10 @@ export const machines = pgTable(
     unique('machines_natural_key').on(t.regionId, t.name),
     // The count of machines per source reads only this index.
     index('machines_of_source').on(t.sourceId, t.addedBy, t.retiredAt, t.excludedReason),
+    // Few machines have an end, and the sweep of every minute reads only them.
+    index('machines_by_end')
+      .on(sql`least(${t.orderableUntil}, ${t.retiresAt})`)
+      .where(sql`least(${t.orderableUntil}, ${t.retiresAt}) is not null`),
     check(
       'published_machines_are_whole_and_priced',
       sql`${t.excludedReason} is not null or (${t.ram} = trunc(${t.ram}) and coalesce(${t.price}, 0) > 0)`,

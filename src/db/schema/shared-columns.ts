@@ -35,6 +35,8 @@ export const factColumns = {
   network: integer('network'),
   includedTraffic: numeric('included_traffic'),
   includedIpv4: integer('included_ipv4'),
+  orderableUntil: instant('orderable_until'),
+  retiresAt: instant('retires_at'),
 };
 /** Columns of a message to a webhook. A webhook receives its messages in the order of their ids. */
 export const messageColumns = {

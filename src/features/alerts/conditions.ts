@@ -10,6 +10,7 @@ import type { PricedSource } from '../../domain/prices/exchange-rates.ts';
 import type { Pause } from '../../domain/source.ts';
 import { noun } from '../../domain/text/quantities.ts';
 import { span } from '../../domain/text/time-span.ts';
+import { findRetiringMachines } from './retiring-machines.ts';
 import { type AlertRules, SOLD_OUT_AT_LEAST, SOLD_OUT_SHARE } from './rules.ts';
 
 type PendingBatch = Awaited<ReturnType<typeof pendingBatches>>[number];
@@ -25,13 +26,14 @@ export async function findConditions(
   rules: AlertRules,
   now: Date,
 ): Promise<Condition[]> {
-  const [statuses, held, troubles, dirty, differences, soldOut] = await Promise.all([
+  const [statuses, held, troubles, dirty, differences, soldOut, retiring] = await Promise.all([
     sourceStatus(sql),
     pendingBatches(sql),
     sourceTroubles(sql),
     dirtyDocumentCounts(sql),
     recentDifferences(sql),
     soldOutRegions(sql, SOLD_OUT_SHARE, SOLD_OUT_AT_LEAST),
+    findRetiringMachines(sql, now),
   ]);
   const isRateNeeded = await areRatesNeeded(sql, sources, statuses);
   const maxAges = new Map(sources.map(({ id, maxAge }) => [id, maxAge]));
@@ -46,6 +48,7 @@ export async function findConditions(
     const failures = failedRuns.get(status.id) ?? 0;
     if (failures >= rules.failuresInRow) found.push(failing(status, failures));
   }
+  found.push(...retiring);
   found.push(...soldOut.filter(({ sourceId }) => maxAges.has(sourceId)).map(mostlySoldOut));
   const backlog = Object.values(dirty).reduce((sum, count) => sum + count, 0);
   if (backlog > rules.backlog)

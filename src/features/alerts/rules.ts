@@ -1,3 +1,4 @@
+import { RETIREMENT_NOTICE_DAYS } from '../../domain/end-of-sale.ts';
 import type { Receiver } from '../../webhooks/send.ts';
 
 /** Its address is never stored or shown. */
@@ -40,6 +41,7 @@ export function rulesInWords(rules: Pick<AlertRules, 'failuresInRow' | 'priceRat
     region_stale: 'the last good read of a region is older than the maxAge of its source, which is not stale',
     source_failing: `${rules.failuresInRow} runs in a row of a source failed`,
     sold_out: `at least ${SOLD_OUT_SHARE * 100} % of a region's machines are sold out, and at least ${SOLD_OUT_AT_LEAST} machines`,
+    machine_retiring: `clusters run on a machine that its provider retires within ${RETIREMENT_NOTICE_DAYS} days, or has retired`,
     source_paused:
       'two runs of a source ended their worker process within an hour, so Fleetbook paused the source for an hour',
     prices_moved: `a run moved prices by more than a factor of ${rules.priceRatio}; one message, no reminders`,

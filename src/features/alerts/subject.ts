@@ -15,6 +15,8 @@ interface Action {
 interface Details {
   readonly batch?: number;
   readonly run?: number;
+  readonly machine?: number;
+  readonly name?: string;
 }
 
 const pageOf = (source: string) => `/sources/${encodeURIComponent(source)}`;
@@ -45,6 +47,10 @@ const ACTIONS: Readonly<Record<CoreKind, ((source: string, details: Details) => 
   }),
   prices_moved: showRun,
   stock_flipped: showRun,
+  machine_retiring: (_, { machine, name }) => ({
+    path: `/machines/${machine}`,
+    command: `fleetbook machines ${name}`,
+  }),
   publication_behind: null,
   cache_differs: null,
 };
@@ -53,7 +59,7 @@ const actionOfKind = (kind: string) => (Object.hasOwn(ACTIONS, kind) ? ACTIONS[k
 
 /** Returns the id of the alert's source; undefined for an alert about Fleetbook itself. */
 export function sourceOfAlert({ kind, subject }: Subject): string | undefined {
-  // The subject of a region is `hetzner/fsn1`, that of a run `hetzner#12`.
+  // The subject of a region is `hetzner/fsn1`, that of a machine `azure/eastus/Standard_D1`, that of a run `hetzner#12`.
   return actionOfKind(kind) === null ? undefined : subject.split(/[/#]/)[0];
 }
 

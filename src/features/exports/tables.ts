@@ -141,6 +141,8 @@ const TABLES: Readonly<Record<ExportTable, Table>> = {
       nullable('included_traffic', 'double', 'm.included_traffic'),
       nullable('included_ipv4', 'int32', 'm.included_ipv4'),
       nullable('as_of', 'instant', 'f.verified_at'),
+      nullable('orderable_until', 'instant', 'm.orderable_until'),
+      nullable('retires_at', 'instant', 'm.retires_at'),
     ],
     key: ['id'],
     from: `${MACHINES_WITH_PLACES}

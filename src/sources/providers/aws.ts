@@ -41,7 +41,7 @@ export const adapter: CatalogueAdapter = {
   notes:
     'Each region has a file of up to 500 MB. Fleetbook reads the files as streams, one after the other, and only those ' +
     'that have changed (`ETag`, `Last-Modified`). If a file cannot be read, its region keeps its machines. Previous ' +
-    'generations count as `discontinued`. Terms are standard reservations for one and three years, each with the cheapest way ' +
+    'generations are published, because AWS still sells them. Terms are standard reservations for one and three years, each with the cheapest way ' +
     'to pay. The files state no spot prices and no savings plans. Volumes are in the same file, default `gp3`. Traffic and ' +
     'addresses are in two small files of the region, which are read when the large one has changed. The free 100 GB of ' +
     'traffic a month count for all regions together, so no region includes them.',
@@ -150,6 +150,6 @@ function offered(
 
 /** Only the family names FPGAs, inference chips and media accelerators. */
 function exclusion(shape: Machine['shape']) {
-  if (Number(shape.gpu) > 0 || /GPU|FPGA|ASIC|Accelerator/i.test(shape.instanceFamily)) return 'accelerated';
-  return shape.currentGeneration === 'No' ? 'discontinued' : undefined;
+  const isAccelerated = Number(shape.gpu) > 0 || /GPU|FPGA|ASIC|Accelerator/i.test(shape.instanceFamily);
+  return isAccelerated ? 'accelerated' : undefined;
 }

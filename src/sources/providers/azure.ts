@@ -3,7 +3,16 @@ import { memory } from '../../domain/machine.ts';
 import { siblingHost } from '../http/address.ts';
 import { eachRegion, nothingListed, pagesByLink } from '../http/lists.ts';
 import { architecture, gigabytes } from '../schema/facts.ts';
-import { count, label, NOTHING_LISTED, omittedAtEnd, quantity, someRows } from '../schema/fields.ts';
+import {
+  count,
+  endTime,
+  invalid,
+  label,
+  NOTHING_LISTED,
+  omittedAtEnd,
+  quantity,
+  someRows,
+} from '../schema/fields.ts';
 import { offerItem, rejectedOffer, rejectedRow, unusableRegion } from '../schema/items.ts';
 import { LeftOut } from '../schema/left-out.ts';
 import { RegionPrices } from '../schema/region-prices.ts';
@@ -33,6 +42,16 @@ const cpus = z
   .regex(/^\d{1,5}$/, { error: 'must be a whole number above 0' })
   .transform(Number)
   .pipe(count);
+/** `03/31/2027`; `01/01/9999` means never, and all sizes of the seventh version have it. */
+const retirement = z
+  .string()
+  .transform((text, context) => {
+    const [, month, day, year] = /^(\d{2})\/(\d{2})\/(\d{4})$/.exec(text) ?? [];
+    return year === undefined
+      ? invalid(context, `must be a date such as 03/31/2027; it is ${JSON.stringify(text.slice(0, 40))}`)
+      : `${year}-${month}-${day}`;
+  })
+  .pipe(endTime);
 const Capabilities = z.object({
   vCPUs: cpus,
   /** For a constrained size, which has fewer vCPUs than Azure charges for. */
@@ -47,7 +66,7 @@ const Capabilities = z.object({
   /** The temporary disk, "MB" that are MiB: Standard_D2ds_v5 has 76800, sold as 75 GiB. */
   MaxResourceVolumeMB: z.string().optional().catch(undefined),
   NvmeDiskSizeInMiB: z.string().optional().catch(undefined),
-  RetirementDateUtc: z.string().optional(),
+  RetirementDateUtc: retirement.optional(),
 });
 const Sku = z.object({
   capabilities: z
@@ -85,7 +104,7 @@ export const adapter: CatalogueAdapter = {
   },
   memoryUnit: 'GiB',
   currency: 'USD',
-  facts: ['architecture', 'generation', 'localDisk'],
+  facts: ['architecture', 'generation', 'localDisk', 'retiresAt'],
   schedule: '7 */6 * * *',
   notes:
     `The URL names a subscription: \`${SUBSCRIPTION}\`. The credentials belong to an application or to a managed identity ` +
@@ -221,6 +240,7 @@ function factsOf(name: string, { capabilities }: Sku) {
     architecture: CpuArchitectureType,
     generation: /_(v\d+)$/.exec(name)?.[1],
     localDisk: mebibytes === undefined ? undefined : gigabytes(mebibytes, 'MiB'),
+    retiresAt: capabilities.RetirementDateUtc,
   };
 }
 
@@ -228,7 +248,6 @@ function exclusion(name: string, sku: Sku, isListed: boolean) {
   const { capabilities, restrictions } = sku;
   // All N-series have accelerators; GPUs does not count the FPGAs of NP.
   if (Number(capabilities.GPUs ?? 0) > 0 || /^Standard_N/.test(name)) return 'accelerated';
-  if (capabilities.RetirementDateUtc !== undefined) return 'discontinued';
   // A restriction of type `Zone` leaves other zones of the region.
   return !isListed || restrictions.some(({ type }) => type === 'Location') ? 'unavailable' : undefined;
 }

@@ -3,7 +3,7 @@ import { memory } from '../../domain/machine.ts';
 import { siblingHost } from '../http/address.ts';
 import { nothingListed, pagesByToken } from '../http/lists.ts';
 import { architecture, gigabytes } from '../schema/facts.ts';
-import { count, label, omittedAtEnd } from '../schema/fields.ts';
+import { count, endTime, label, omittedAtEnd } from '../schema/fields.ts';
 import { offerItem, offerOrRejected, rejectedRow, unusableRegion } from '../schema/items.ts';
 import { LeftOut } from '../schema/left-out.ts';
 import { RegionPrices } from '../schema/region-prices.ts';
@@ -43,7 +43,9 @@ const MachineType = z.object({
   accelerators: z.array(z.unknown()).optional(),
   bundledLocalSsds: z.unknown().optional(),
   description: z.string().max(1000).optional().catch(undefined),
-  deprecated: z.object({ state: z.string() }).optional(),
+  deprecated: z
+    .object({ state: z.string(), obsolete: endTime.optional(), deleted: endTime.optional() })
+    .optional(),
 });
 type MachineType = z.infer<typeof MachineType>;
 /** The token is empty on the last page. */
@@ -74,7 +76,7 @@ export const adapter: CatalogueAdapter = {
   },
   memoryUnit: 'MiB',
   currency: 'USD',
-  facts: ['architecture', 'generation', 'cpuKind', 'localDisk'],
+  facts: ['architecture', 'generation', 'cpuKind', 'localDisk', 'orderableUntil'],
   schedule: '47 */6 * * *',
   notes:
     `The URL names a project: \`${PROJECT}\`. The credentials belong to a service account with the role Compute Viewer ` +
@@ -114,7 +116,7 @@ export const adapter: CatalogueAdapter = {
         const problem = disks === undefined ? UNKNOWN_DISKS : rates.unpriced(name, isShared);
         if (problem !== undefined) unpriced.set(name, problem);
         // An unread zone may still sell it: the zone's row already covers the type.
-        else if (isDeprecated(zones) && unread.some((row) => covers(row, name, regionCode))) continue;
+        else if (!isSold(zones) && unread.some((row) => covers(row, name, regionCode))) continue;
         else yield offerOrRejected(name, regionCode, () => offered(regionCode, name, zones, rates, disks));
       }
     }
@@ -235,6 +237,7 @@ function factsOf(name: string, zones: readonly MachineType[], disks: number) {
     // Other types may have disks that are no part of their price.
     localDisk: disks === 0 ? undefined : gigabytes(disks, 'GiB'),
     cpuKind: isShared === undefined ? undefined : isShared ? ('shared' as const) : ('dedicated' as const),
+    orderableUntil: endOfSale(zones),
   };
 }
 
@@ -246,16 +249,31 @@ function agreed<T>(values: readonly (T | undefined)[]): T | undefined {
 
 function exclusion(zones: readonly MachineType[]) {
   if (isAccelerated(zones)) return 'accelerated';
-  return isDeprecated(zones) ? 'discontinued' : undefined;
+  return isSold(zones) ? undefined : 'discontinued';
 }
 
 function isAccelerated(zones: readonly MachineType[]): boolean {
   return zones.some(({ accelerators = [] }) => accelerators.length > 0);
 }
 
-/** A type can be ordered if one zone has it as ACTIVE. The other states are DEPRECATED, OBSOLETE and DELETED. */
-function isDeprecated(zones: readonly MachineType[]): boolean {
-  return zones.every(({ deprecated }) => (deprecated?.state ?? 'ACTIVE') !== 'ACTIVE');
+/** "Operations which create a new resource using a DEPRECATED resource will return successfully." OBSOLETE and DELETED ones fail. */
+const SOLD: ReadonlySet<string> = new Set(['ACTIVE', 'DEPRECATED']);
+
+const sellsIn = ({ deprecated }: MachineType): boolean => SOLD.has(deprecated?.state ?? 'ACTIVE');
+
+/** A type can be ordered if one zone sells it. */
+function isSold(zones: readonly MachineType[]): boolean {
+  return zones.some(sellsIn);
+}
+
+/** Returns when the last zone that sells a type becomes OBSOLETE or DELETED; undefined if one of them states no time. */
+function endOfSale(zones: readonly MachineType[]): string | undefined {
+  const ends = zones.filter(sellsIn).map(({ deprecated }) => {
+    // Both have the same form, so their order is that of the times.
+    const [first] = [deprecated?.obsolete, deprecated?.deleted].filter((end) => end !== undefined).sort();
+    return first;
+  });
+  return ends.includes(undefined) ? undefined : ends.sort().at(-1);
 }
 
 function covers(row: Unread, name: string, regionCode: string): boolean {

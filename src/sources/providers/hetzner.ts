@@ -1,10 +1,19 @@
 import { z } from 'zod';
+import { hasEnded } from '../../domain/end-of-sale.ts';
+import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/machine.ts';
 import { product } from '../../domain/prices/price.ts';
 import { anotherPage, nothingListed, pageOf, pagesByNumber, wholeList } from '../http/lists.ts';
 import { architecture, cpuKind, diskIn, trafficIn } from '../schema/facts.ts';
-import { amount, count, countryIn, currencyCode, label, quantity } from '../schema/fields.ts';
-import { offerItem, rejectedOffer, rejectedRow, usableRegions, usableRows } from '../schema/items.ts';
+import { amount, count, countryIn, currencyCode, endTime, label, quantity } from '../schema/fields.ts';
+import {
+  offerItem,
+  offerOrRejected,
+  rejectedOffer,
+  rejectedRow,
+  usableRegions,
+  usableRows,
+} from '../schema/items.ts';
 import { RegionPrices } from '../schema/region-prices.ts';
 import { labelIn, parseRow, readRow } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, SourceHttp } from '../source.ts';
@@ -28,7 +37,8 @@ const Location = z
   .object({ name: label, city: label, country: countryIn })
   .transform(({ name: code, city: name, country }) => ({ code, name, country }));
 
-const Deprecation = z.object({ announced: z.string().optional() });
+/** "Once this date is reached, … the resource can not be used to create new resources." */
+const Deprecation = z.object({ unavailable_after: endTime }).nullish();
 
 const ServerType = z.object({
   name: label,
@@ -39,16 +49,17 @@ const ServerType = z.object({
   /** GB; of the host, unless `storage_type` is `network`. */
   disk: diskIn('GB'),
   storage_type: z.string().optional().catch(undefined),
-  /** Only true is reliable: the API has sent false with a filled `deprecation`. */
+  /** Only true is reliable, and only without `deprecation`: the API has sent false with a filled one. */
   deprecated: z.boolean().nullish(),
-  deprecation: Deprecation.nullish(),
+  deprecation: z.unknown().optional(),
   prices: z.array(z.unknown()),
   /** In newer payloads: the locations that sell the type. Their `deprecation` outranks the one above. */
   locations: z
-    .array(z.object({ name: label, deprecation: Deprecation.nullish(), available: z.boolean().nullish() }))
+    .array(z.object({ name: label, deprecation: z.unknown().optional(), available: z.boolean().nullish() }))
     .nullish(),
 });
 type ServerType = z.infer<typeof ServerType>;
+type Offered = NonNullable<ServerType['locations']>[number];
 
 const Net = z.object({ net: amount });
 /** Net amounts: an account's VAT is in the gross ones. */
@@ -93,7 +104,7 @@ export const adapter: CatalogueAdapter = {
   credentials: 'bearer',
   memoryUnit: 'GB',
   currency: 'EUR',
-  facts: ['architecture', 'cpuKind', 'localDisk', 'includedTraffic'],
+  facts: ['architecture', 'cpuKind', 'localDisk', 'includedTraffic', 'orderableUntil'],
   schedule: '17 * * * *',
   notes:
     'Hetzner caps the bill at a monthly price, which Fleetbook reads. Without it, the hourly price times 730 hours would ' +
@@ -145,11 +156,14 @@ function* offers(
     } else {
       const price = { amount: value.price_hourly.net, per: 'hour', currency } as const;
       const monthlyCap = value.price_monthly?.net;
-      const facts = { architecture, cpuKind, localDisk, includedTraffic: value.included_traffic };
-      const excluded = exclusion(type, value.location, now);
-      if (excluded === undefined)
-        noteTraffic(value.location, () => parseRow(Traffic, row, ['prices', index]));
-      yield offerItem({ regionCode: value.location, ...machine, price, monthlyCap, facts }, excluded);
+      yield offerOrRejected(name, value.location, () => {
+        const { orderableUntil, excluded } = endIn(type, value.location);
+        const { included_traffic: includedTraffic } = value;
+        const facts = { architecture, cpuKind, localDisk, includedTraffic, orderableUntil };
+        if (excluded === undefined && !hasEnded({ orderableUntil: orderableUntil ?? null }, now))
+          noteTraffic(value.location, () => parseRow(Traffic, row, ['prices', index]));
+        return offerItem({ regionCode: value.location, ...machine, price, monthlyCap, facts }, excluded);
+      });
     }
   }
   for (const regionCode of unpriced)
@@ -203,20 +217,27 @@ function addAddresses(prices: RegionPrices, pricing: Pricing, known: ReadonlySet
   }
 }
 
-function exclusion(type: ServerType, location: string, now: Date) {
-  const here = type.locations?.find((candidate) => candidate.name === location);
-  const deprecated =
+/** An unreadable date ends the surrounding `rowOf`. */
+function endIn(type: ServerType, location: string) {
+  const index = type.locations?.findIndex((candidate) => candidate.name === location) ?? -1;
+  const here = type.locations?.[index];
+  const [deprecation, path] =
     here?.deprecation === undefined
-      ? type.deprecated === true || isAnnounced(type.deprecation, now)
-      : isAnnounced(here.deprecation, now);
-  if (deprecated) return 'discontinued';
-  if (here?.available === false) return 'sold_out';
-  return type.locations && here === undefined ? 'unavailable' : undefined;
+      ? [type.deprecation, ['deprecation']]
+      : [here.deprecation, ['locations', index, 'deprecation']];
+  const end = parseRow(Deprecation, deprecation, path);
+  return { orderableUntil: end?.unavailable_after, excluded: exclusion(type, here, end) };
 }
 
-/** An announcement without a readable date counts as made. */
-function isAnnounced(deprecation: ServerType['deprecation'], now: Date): boolean {
-  return deprecation != null && !(Date.parse(deprecation.announced ?? '') > now.getTime());
+function exclusion(
+  type: ServerType,
+  here: Offered | undefined,
+  end: z.infer<typeof Deprecation>,
+): ExclusionReason | undefined {
+  // An end without a date: nothing says that the type is still sold.
+  if (type.deprecated === true && here?.deprecation === undefined && end == null) return 'discontinued';
+  if (here?.available === false) return 'sold_out';
+  return type.locations && here === undefined ? 'unavailable' : undefined;
 }
 
 function list(http: SourceHttp, path: string, field: string): AsyncGenerator<CatalogueItem, unknown[]> {

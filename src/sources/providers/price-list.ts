@@ -77,7 +77,10 @@ function offer(row: Priced): CatalogueItem {
   const { region_code: regionCode, name, cpu, price: amount, per, currency } = row;
   const { architecture, generation, cpu_kind: cpuKind, local_disk: localDisk, network } = row;
   const { included_traffic: includedTraffic, included_ipv4: includedIpv4 } = row;
-  const facts = { architecture, generation, cpuKind, localDisk, network, includedTraffic, includedIpv4 };
+  const { orderable_until: orderableUntil, retires_at: retiresAt } = row;
+  const included = { includedTraffic, includedIpv4 };
+  const ends = { orderableUntil, retiresAt };
+  const facts = { architecture, generation, cpuKind, localDisk, network, ...included, ...ends };
   const machine = { name, cpu, ...memory(row.ram, row.ram_unit), price: { amount, per, currency }, facts };
   return offerItem({ regionCode, ...machine }, row.excluded);
 }

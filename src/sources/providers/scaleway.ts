@@ -13,13 +13,13 @@ import {
   wholeList,
 } from '../http/lists.ts';
 import { architecture, networkIn } from '../schema/facts.ts';
-import { count, countOrNone, hourlyOrMonthly, label, oneOf, quantity } from '../schema/fields.ts';
+import { count, countOrNone, endTime, hourlyOrMonthly, label, oneOf, quantity } from '../schema/fields.ts';
 import { offerItem, offerOrRejected, rejectedRow } from '../schema/items.ts';
 import { RegionPrices } from '../schema/region-prices.ts';
 import { labelIn, parseRow, readRow, valueIn } from '../schema/rows.ts';
 import { badAnswer, type CatalogueAdapter, type CatalogueItem, type SourceHttp } from '../source.ts';
 import { addPlans, DATABASES } from './scaleway/database-plans.ts';
-import { isEnded, Money, Product } from './scaleway/products.ts';
+import { InstanceProduct, isEnded, Money, Product } from './scaleway/products.ts';
 
 const LARGEST_PAGE = 100;
 
@@ -62,6 +62,7 @@ const ServerFields = z.object({
     .catch(undefined),
   gpu: countOrNone.nullish(),
   gpu_info: z.unknown().optional(),
+  /** True once the end of the service is announced. The product catalogue has its date. */
   end_of_service: z.boolean(),
 });
 const ServerType = ServerFields.and(hourlyOrMonthly('hourly_price', 'monthly_price', 'EUR'));
@@ -86,7 +87,7 @@ export const adapter: CatalogueAdapter = {
   credentials: 'none',
   memoryUnit: 'bytes',
   currency: 'EUR',
-  facts: ['architecture', 'network'],
+  facts: ['architecture', 'network', 'retiresAt'],
   schedule: '27 * * * *',
   notes:
     'The product catalogue states the prices of block storage; the default is the one with 5,000 IOPS. It states no prices of the ' +
@@ -95,9 +96,10 @@ export const adapter: CatalogueAdapter = {
     'the main node. Scaleway bills by the hour, without a monthly cap.',
 
   async *catalogue({ http }) {
-    const zones = yield* listZones(http);
+    const products = yield* listInstances(http);
+    const zones = [...products.keys()].sort();
     for (const code of zones) yield { kind: 'region', code, name: nameOf(code) };
-    yield* eachRegion(zones, (zone) => Array.fromAsync(itemsOf(http, zone)));
+    yield* eachRegion(zones, (zone) => Array.fromAsync(itemsOf(http, zone, products.get(zone))));
     const prices = new RegionPrices();
     await prices.read('block_storage', PRODUCTS, () => readVolumes(http, zones, prices));
     for (const database of DATABASES)
@@ -136,15 +138,25 @@ function listProducts(http: SourceHttp, type: string): AsyncGenerator<CatalogueI
   return wholeList(PRODUCTS, 'products', pages);
 }
 
-async function* listZones(http: SourceHttp): AsyncGenerator<CatalogueItem, string[]> {
-  const zones = new Set<string>();
+/** The products of a zone, by the names of their types. */
+type ZoneProducts = ReadonlyMap<string, InstanceProduct>;
+
+/** Returns the zones with their products. A zone whose products are all retired does not exist any more. */
+async function* listInstances(http: SourceHttp): AsyncGenerator<CatalogueItem, Map<string, ZoneProducts>> {
+  const zones = new Map<string, Map<string, InstanceProduct>>();
+  const existing = new Set<string>();
   for (const [index, row] of (yield* listProducts(http, 'instance')).entries()) {
-    const { value: product, reason } = readRow(Product, row);
+    const { value: product, reason } = readRow(InstanceProduct, row);
     if (product === undefined) yield rejectedRow(labelIn(row, 'sku') ?? `product ${index + 1}`, reason);
-    else if (product.locality.zone != null && product.status !== 'retired') zones.add(product.locality.zone);
+    const zone = product?.locality.zone;
+    if (product === undefined || zone == null) continue;
+    const name = product.properties?.instance?.offer_id;
+    const products = zones.get(zone) ?? new Map();
+    zones.set(zone, name === undefined ? products : products.set(name, product));
+    if (product.status !== 'retired') existing.add(zone);
   }
-  if (zones.size === 0) throw nothingListed(`${PRODUCTS}: zones`);
-  return [...zones].sort();
+  if (existing.size === 0) throw nothingListed(`${PRODUCTS}: zones`);
+  return new Map([...zones].filter(([zone]) => existing.has(zone)));
 }
 
 /** Returns a check of row keys: it finds a page that the API sends twice, since a page does not state its number. */
@@ -165,7 +177,11 @@ function nameOf(zone: string): string {
   return place === undefined ? zone : `${place} ${number}`;
 }
 
-async function* itemsOf(http: SourceHttp, zone: string): AsyncGenerator<CatalogueItem> {
+async function* itemsOf(
+  http: SourceHttp,
+  zone: string,
+  products: ZoneProducts = new Map(),
+): AsyncGenerator<CatalogueItem> {
   const types = yield* list(http, SERVERS.replace('{zone}', zone), `server types of ${zone}`);
   const stock = yield* list(http, AVAILABILITY.replace('{zone}', zone), `availability of ${zone}`);
   for (const [position, [key, row]] of [...types].entries()) {
@@ -174,28 +190,38 @@ async function* itemsOf(http: SourceHttp, zone: string): AsyncGenerator<Catalogu
       const problem = 'has a name that cannot be stored';
       yield rejectedRow(`server type ${position + 1}@${zone}`, problem, { regionCode: zone });
     } else {
-      yield offerOrRejected(name, zone, () => offer(name, row, zone, stock.get(key)));
+      yield offerOrRejected(name, zone, () =>
+        offer(name, row, zone, { product: products.get(name), stockRow: stock.get(key) }),
+      );
     }
   }
 }
 
-function offer(name: string, row: unknown, regionCode: string, stockRow: unknown): CatalogueItem {
+function offer(
+  name: string,
+  row: unknown,
+  regionCode: string,
+  { product, stockRow }: { readonly product: InstanceProduct | undefined; readonly stockRow: unknown },
+): CatalogueItem {
   const type = parseRow(ServerType, row, ['servers', name]);
   const { ncpus: cpu, price } = type;
-  const facts = { architecture: type.arch, network: type.network?.sum_internet_bandwidth };
+  const retiresAt = parseRow(endTime.nullish(), product?.end_of_life_at, ['end_of_life_at']) ?? undefined;
+  const facts = { architecture: type.arch, network: type.network?.sum_internet_bandwidth, retiresAt };
   const found = { regionCode, name, cpu, ...memory(type.ram, adapter.memoryUnit), price, facts };
-  const lasting = exclusion(name, type);
+  const lasting = exclusion(name, type, product);
   if (lasting !== undefined) return offerItem(found, lasting);
   const stock = readRow(Availability, stockRow ?? {}, ['servers', name]);
   const { availability } = valueIn(stock, 'products/servers/availability: ');
   return offerItem(found, availability === 'shortage' ? 'sold_out' : undefined);
 }
 
-function exclusion(name: string, type: ServerType) {
+function exclusion(name: string, type: ServerType, product: InstanceProduct | undefined) {
   if (type.gpu || type.gpu_info != null) return 'accelerated';
   // The same machine, at a price that includes a Windows licence.
   if (name.endsWith('-WIN')) return 'licensed';
-  return type.end_of_service ? 'discontinued' : undefined;
+  if (isEnded(product)) return 'discontinued';
+  // An end without a date: nothing says that the type is still sold.
+  return type.end_of_service && product?.end_of_life_at == null ? 'discontinued' : undefined;
 }
 
 async function* list(

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isNever } from '../../domain/end-of-sale.ts';
 import { decimal, product, type SourcePrice } from '../../domain/prices/price.ts';
 import { COUNTRY } from '../../domain/region-country.ts';
 
@@ -133,3 +134,22 @@ export function utcMicroseconds(text: string): string | undefined {
   if (!/^\d{4}-/.test(utc) || utc.startsWith('0000')) return undefined;
   return `${utc.slice(0, 19)}.${fraction.slice(0, 6).padEnd(6, '0')}`;
 }
+
+const A_DATE = 'a date such as 2027-01-31';
+/** The longest text that `utcMicroseconds` accepts, and some more. */
+const LONGEST_INSTANT = 40;
+
+/**
+ * The announced end of a sale or of a service: RFC 3339, or a date, which begins at midnight in UTC. It is read as RFC 3339 in UTC,
+ * to the second; undefined if it never comes. Another value is a problem of the row: with an unknown end, the machine would stay in
+ * the catalogue after it.
+ */
+export const endTime = z
+  .string({ error: (issue) => mustBe(A_DATE, issue.input) })
+  .transform((text, context): string | undefined => {
+    const time = /^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : text;
+    if (time.length > LONGEST_INSTANT) return invalid(context, `must be ${A_DATE}`);
+    if (isNever(time)) return undefined;
+    const utc = utcMicroseconds(time);
+    return utc === undefined ? invalid(context, `must be ${A_DATE}`) : `${utc.slice(0, 19)}Z`;
+  });

@@ -51,6 +51,8 @@ interface CatalogueBatch {
   readonly items: AsyncIterable<CatalogueItem>;
   readonly pricing: Pricing;
   readonly limits: GuardLimits;
+  /** A machine with an announced end is excluded from that time on. */
+  readonly now: () => Date;
   readonly progress?: Progress;
 }
 
@@ -97,7 +99,7 @@ export async function previewCatalogue(
 /** @param approved an approval accepts the batch's price jumps and retires the missing machines at once */
 function catalogueKind(
   sourceId: string,
-  { provider, items, pricing, limits, progress }: CatalogueBatch,
+  { provider, items, pricing, limits, now, progress }: CatalogueBatch,
   approved: boolean,
 ): BatchKind<StagedCatalogue, ComparedCatalogue> {
   const source = { id: sourceId, provider };
@@ -109,6 +111,7 @@ function catalogueKind(
         items,
         pricing,
         { maxPrice: highestPrice(limits.maxHourlyPrice, pricing), maxRatio: limits.priceRatio },
+        now(),
         progress,
       ),
     countStored: (db) => countStored(db, sourceId),

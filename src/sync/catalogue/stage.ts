@@ -5,6 +5,7 @@ import { COPY_NULL, copyField } from '../../db/connection/copy.ts';
 import { stageOffers } from '../../db/sync/staged.ts';
 import { limitBroken } from '../../domain/cost-optimized-limits.ts';
 import type { StatedPlan } from '../../domain/database-plan.ts';
+import { hasEnded } from '../../domain/end-of-sale.ts';
 import { isStock } from '../../domain/exclusion.ts';
 import type { Offer } from '../../domain/machine.ts';
 import { FACT_FIELDS, type MachineFacts } from '../../domain/machine-facts.ts';
@@ -41,15 +42,17 @@ export async function stageCatalogue(
   items: AsyncIterable<CatalogueItem>,
   pricing: Pricing,
   bounds: TermBounds,
+  now: Date,
   progress: Progress = () => {},
 ): Promise<StagedCatalogue> {
   const collected = new CollectedItems();
   const staged = (offer: Offer): string => {
     const price = pricePerMinute(offer.price, pricing.currency, pricing.rates);
-    if (offer.terms === undefined && offer.monthlyCap === undefined) return copyLine(offer, price, COPY_NULL);
+    if (offer.terms === undefined && offer.monthlyCap === undefined)
+      return copyLine(offer, price, now, COPY_NULL);
     const terms = termsOf(offer, price, pricing, bounds, (row) => collected.rejectTerm(row));
     if (terms) collected.withTerms += 1;
-    return copyLine(offer, price, terms === undefined ? COPY_NULL : copyField(JSON.stringify(terms)));
+    return copyLine(offer, price, now, terms === undefined ? COPY_NULL : copyField(JSON.stringify(terms)));
   };
   const yielder = new EventLoopYielder();
 
@@ -174,9 +177,9 @@ class CollectedItems {
   }
 }
 
-function copyLine(offer: Offer, price: string | undefined, terms: string): string {
+function copyLine(offer: Offer, price: string | undefined, now: Date, terms: string): string {
   const { regionCode, name, cpu, ram, ramUnit, price: source, facts } = offer;
-  const excluded = exclusion(offer, price) ?? COPY_NULL;
+  const excluded = exclusion(offer, price, now) ?? COPY_NULL;
   return `${copyField(regionCode)}\t${copyField(name)}\t${cpu}\t${ram}\t${ramUnit}\t${source.amount}\t${source.per}\t${source.currency}\t${price ?? COPY_NULL}\t${excluded}\t${terms}\t${facts ? factFields(facts) : UNKNOWN_FACTS}\n`;
 }
 
@@ -190,9 +193,10 @@ function factFields(facts: Partial<MachineFacts>): string {
 }
 
 /** The comparison decides about a missing rate. An amount that rounds to zero is a zero price. */
-function exclusion(offer: Offer, price: string | undefined): string | undefined {
+function exclusion(offer: Offer, price: string | undefined, now: Date): string | undefined {
   const costs = price === undefined ? isPositive(offer.price.amount) : price !== '0';
-  const own = costs ? limitBroken(offer) : 'zero_price';
+  const ended = offer.facts !== undefined && hasEnded(offer.facts, now) ? 'discontinued' : undefined;
+  const own = ended ?? (costs ? limitBroken(offer) : 'zero_price');
   return isStock(offer.excluded) ? (own ?? offer.excluded) : (offer.excluded ?? own);
 }
 

@@ -7,6 +7,7 @@ import {
   startSampleUpstream,
 } from '../../../src/dev/sample/upstream.ts';
 import { limitBroken } from '../../../src/domain/cost-optimized-limits.ts';
+import { hasEnded } from '../../../src/domain/end-of-sale.ts';
 import type { Offer } from '../../../src/domain/machine.ts';
 import { pricePerMinute } from '../../../src/domain/prices/price.ts';
 import { adapter as json } from '../../../src/sources/clusters/json.ts';
@@ -47,7 +48,8 @@ const catalogues = new Map([
   ['Linode', await read(linode)],
 ]);
 
-const reason = (offer: Offer) => offer.excluded ?? limitBroken(offer);
+const reason = (offer: Offer) =>
+  offer.excluded ?? (hasEnded(offer.facts ?? {}, NOW) ? 'discontinued' : limitBroken(offer));
 const offersOf = (provider: string) => catalogues.get(provider)?.offers ?? [];
 const published = (provider: string) => offersOf(provider).filter((offer) => reason(offer) === undefined);
 

@@ -6,6 +6,7 @@ import { pruneDifferences, recordDifference } from '../../../src/db/differences.
 import { decide, pendingBatches } from '../../../src/db/held-batches.ts';
 import { disableSource } from '../../../src/db/sync/disabled.ts';
 import { finishRun } from '../../../src/db/sync/run.ts';
+import type { MachineFacts } from '../../../src/domain/machine-facts.ts';
 import type { WatchedSource } from '../../../src/features/alerts/conditions.ts';
 import { deliver, dueWebhooks, sendAgain } from '../../../src/features/alerts/deliveries.ts';
 import { evaluateAlerts } from '../../../src/features/alerts/evaluate.ts';
@@ -14,7 +15,18 @@ import { alertRecords, findDeliveries } from '../../../src/features/alerts/queri
 import { type AlertRules, NO_ALERTS, type Webhook } from '../../../src/features/alerts/rules.ts';
 import { freePort } from '../../../src/processes/port.ts';
 import { type Receiver, receiver } from '../../support/webhook-receiver.ts';
-import { ACME, LAX, OPERATOR, offers, openScene, region, type Scene, STRICT } from '../../sync/scene.ts';
+import { cluster } from '../../sync/cluster-rows.ts';
+import {
+  ACME,
+  LAX,
+  OPERATOR,
+  offer,
+  offers,
+  openScene,
+  region,
+  type Scene,
+  STRICT,
+} from '../../sync/scene.ts';
 
 const HOUR = 3_600_000;
 const SOURCES: readonly WatchedSource[] = [{ id: 'acme', kind: 'catalogue', maxAge: 3 * 3600 }];
@@ -128,6 +140,47 @@ describe('an alert', () => {
     });
     await scene.catalogue(items(9));
     expect(await evaluate()).toMatchObject({ opened: [], resolved: [{ kind: 'sold_out' }] });
+  });
+
+  it('opens for clusters whose machine retires within 180 days, and ends when they have moved', async () => {
+    const now = scene.now();
+    const inDays = (days: number) =>
+      new Date(now.getTime() + days * 24 * HOUR).toISOString().replace('.000Z', 'Z');
+    const machine = (name: string, facts: Partial<MachineFacts> = {}) => offer('fsn1', name, { facts });
+    await scene.organization('org');
+    await scene.organization('beta');
+    await scene.catalogue([
+      region('fsn1'),
+      machine('old', { retiresAt: inDays(180) }),
+      machine('later', { retiresAt: inDays(181) }),
+      // Existing machines of it stay.
+      machine('unsold', { orderableUntil: inDays(1) }),
+      machine('unused', { retiresAt: inDays(1) }),
+      machine('new'),
+    ]);
+    const on = (name: string, fields: Parameters<typeof cluster>[1] = {}) => ({
+      ...fields,
+      region: { code: 'fsn1', name: 'fsn1' },
+      machine: { name, cpu: 2, ram: 4, ramUnit: 'Binary' as const },
+    });
+    const others = [cluster('later', on('later')), cluster('unsold', on('unsold'))];
+    const six = Array.from({ length: 5 }, (_, i) => cluster(`c${i}`, on('old')));
+    await scene.clusters([...others, ...six, cluster('b', on('old', { organization: 'beta' }))]);
+    expect(await evaluate(now)).toMatchObject({
+      opened: [
+        {
+          kind: 'machine_retiring',
+          subject: 'acme/fsn1/old',
+          summary: `Acme retires old in fsn1 on ${inDays(180).slice(0, 10)}, and 6 clusters run on it: beta/b, org/c0, org/c1, org/c2, org/c3, …; move them to another machine`,
+          details: { clusters: 6, retiresAt: inDays(180) },
+        },
+      ],
+    });
+    const moved = six.map((_, i) => cluster(`c${i}`, on('new')));
+    await scene.clusters([...others, ...moved, cluster('b', on('new', { organization: 'beta' }))], {
+      limits: LAX,
+    });
+    expect(await evaluate(now)).toMatchObject({ opened: [], resolved: [{ kind: 'machine_retiring' }] });
   });
 
   it('opens for one unread region if the others were read', async () => {

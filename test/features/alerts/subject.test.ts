@@ -3,7 +3,7 @@ import { ALERT_KINDS } from '../../../src/features/alerts/rules.ts';
 import { actionOf, sourceOfAlert } from '../../../src/features/alerts/subject.ts';
 
 const OF_FLEETBOOK = ['publication_behind', 'cache_differs'];
-const DETAILS = { batch: 7, run: 12 };
+const DETAILS = { batch: 7, run: 12, machine: 9, name: 'cx11' };
 
 describe('an alert', () => {
   it.each(ALERT_KINDS.filter((kind) => !OF_FLEETBOOK.includes(kind)))(
@@ -12,8 +12,8 @@ describe('an alert', () => {
       const alert = { kind, subject: 'hetzner/fsn1' };
       const { path, command } = actionOf(alert, DETAILS);
       expect(sourceOfAlert(alert)).toBe('hetzner');
-      expect(path).toMatch(/^\/(?:sources\/hetzner(?:\?show=\w+)?|held\/7|runs\/12)$/);
-      expect(command).toMatch(/^fleetbook \w+ .*(?:hetzner|12)$/);
+      expect(path).toMatch(/^\/(?:sources\/hetzner(?:\?show=\w+)?|held\/7|runs\/12|machines\/9)$/);
+      expect(command).toMatch(/^fleetbook \w+ .*(?:hetzner|12|cx11)$/);
     },
   );
 

@@ -61,6 +61,8 @@ function read({ machines, discount, nodes, plan }: Given) {
       network: null,
       includedTraffic: null,
       includedIpv4: null,
+      orderableUntil: null,
+      retiresAt: null,
     };
     const terms = { terms: { reserved_1y: reserved }, ...monthly_cap };
     return {

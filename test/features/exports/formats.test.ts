@@ -40,6 +40,9 @@ beforeAll(async () => {
   await addCatalogue(sql);
   await addTerms(sql, 'plain');
   await sql`update regions set country = 'DE' where id = (select min(id) from regions)`;
+  const [ending] = await sql<{ id: number }[]>`
+    update machines set orderable_until = '2027-03-01T08:00:00Z', retires_at = '2027-09-30T00:00:00Z'
+    where id = (select min(id) from machines where excluded_reason is null) returning id`;
   // Each machine has two prices of the past, a row in the other files, and one machine has two terms.
   expect(await scene.make()).toMatchObject({ outcome: 'made', rows: NAMES.length * 5 + 2 });
   files = await download(scene);
@@ -52,7 +55,10 @@ beforeAll(async () => {
       r.code as region_code, r.name as region, r.country,
       case r.country when 'DE' then 'europe' end as continent, m.architecture, m.generation, m.cpu_kind,
       m.local_disk::float8 as local_disk, m.network::float8 as network,
-      m.included_traffic::float8 as included_traffic, m.included_ipv4, '2026-01-02T03:04:05.678901Z' as as_of
+      m.included_traffic::float8 as included_traffic, m.included_ipv4,
+      '2026-01-02T03:04:05.678901Z' as as_of,
+      case when m.id = ${ending?.id ?? 0} then '2027-03-01T08:00:00.000000Z' end as orderable_until,
+      case when m.id = ${ending?.id ?? 0} then '2027-09-30T00:00:00.000000Z' end as retires_at
     from machines m join regions r on r.id = m.region_id join providers p on p.id = r.provider_id
     where m.excluded_reason is null order by m.id`;
   truth.prices = await sql`

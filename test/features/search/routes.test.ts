@@ -44,6 +44,8 @@ describe('/v1/machines/search', () => {
           network: null,
           included_traffic: null,
           included_ipv4: null,
+          orderable_until: null,
+          retires_at: null,
         },
       ],
       next: expect.stringMatching(/^[\w-]+$/),

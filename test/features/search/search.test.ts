@@ -91,6 +91,8 @@ function large(): CatalogueIndex {
     network: null,
     includedTraffic: null,
     includedIpv4: null,
+    orderableUntil: null,
+    retiresAt: null,
   };
   const world = new Map(
     [1, 2, 3, 4].map((region) => [

@@ -127,6 +127,8 @@ const facts: fc.Arbitrary<MachineFacts> = fc.record({
   network: fc.constantFrom(null, 1000),
   includedTraffic: fc.constantFrom(null, 20_000),
   includedIpv4: fc.constantFrom(null, 0, 1),
+  orderableUntil: fc.constantFrom(null, '2027-03-01T00:00:00Z'),
+  retiresAt: fc.constantFrom(null, '2027-03-01T00:00:00Z', '2027-09-30T23:59:59Z'),
 });
 const NAMES = ['a', 'A1', 'b.large', 'B.Large-a', 'ß', 'ünit', 'x\ny', 'c5', 'C5.metal', 'aaa'];
 

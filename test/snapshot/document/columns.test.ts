@@ -29,6 +29,8 @@ const machine: fc.Arbitrary<MachineWithFacts> = fc.record({
     network: fc.option(fc.integer({ min: 0, max: 400_000 })),
     includedTraffic: fc.option(fc.double({ min: 0, max: 1e6, noNaN: true })),
     includedIpv4: fc.option(fc.nat(10)),
+    orderableUntil: fc.option(fc.constantFrom('2027-03-01T00:00:00Z', '2027-09-30T23:59:59Z')),
+    retiresAt: fc.option(fc.constant('2027-09-30T23:59:59Z')),
   }),
   soldOut: fc.constantFrom(false, false, true),
 });
@@ -90,6 +92,8 @@ describe('columns', () => {
       network: null,
       includedTraffic: null,
       includedIpv4: null,
+      orderableUntil: null,
+      retiresAt: null,
     } as const;
     const like = (id: number, cpu: number): MachineWithFacts => ({
       id,

@@ -102,11 +102,7 @@ describe('a size of Azure', () => {
     ['is offered', {}, undefined],
     ['with a GPU is accelerated', { capabilities: { GPUs: '1' } }, 'accelerated'],
     ['without a GPU is not accelerated', { capabilities: { GPUs: '0' } }, undefined],
-    [
-      'with a retirement date is deprecated',
-      { capabilities: { RetirementDateUtc: '05/01/2028' } },
-      'discontinued',
-    ],
+    ['with a retirement date is offered', { capabilities: { RetirementDateUtc: '05/01/2028' } }, undefined],
     [
       'that the subscription may not deploy is unavailable',
       { restrictions: [{ type: 'Location' }] },

@@ -85,8 +85,9 @@ describe('a type of GCP', () => {
   it.each([
     ['is offered', {}, undefined],
     ['is offered if it is stated as active', { deprecated: { state: 'ACTIVE' } }, undefined],
-    ['is deprecated', { deprecated: { state: 'DEPRECATED' } }, 'discontinued'],
+    ['is deprecated, and still sold', { deprecated: { state: 'DEPRECATED' } }, undefined],
     ['is obsolete', { deprecated: { state: 'OBSOLETE' } }, 'discontinued'],
+    ['is deleted', { deprecated: { state: 'DELETED' } }, 'discontinued'],
     [
       'has a GPU',
       { accelerators: [{ guestAcceleratorType: 'nvidia-l4', guestAcceleratorCount: 1 }] },
@@ -123,8 +124,8 @@ describe('a type of GCP', () => {
     expect(item).toMatchObject({ kind: 'offer' });
   });
 
-  it('is offered once in a region that has it in two zones, and deprecated only if both zones state it', async () => {
-    const old = { ...e2, deprecated: { state: 'DEPRECATED' } };
+  it('is offered once in a region that has it in two zones, and discontinued only if both zones state it', async () => {
+    const old = { ...e2, deprecated: { state: 'OBSOLETE' } };
     const offersOf = async (...zones: object[]) => {
       const [a, b] = zones;
       const items = await itemsOf({ 'us-central1-a': [a ?? e2], 'us-central1-ai1a': [b ?? e2] });
@@ -136,8 +137,27 @@ describe('a type of GCP', () => {
     expect(await offersOf(old, old)).toEqual(['discontinued']);
   });
 
-  it('that is deprecated in each answering zone is held while another zone does not answer', async () => {
-    const old = { ...e2, deprecated: { state: 'DEPRECATED' } };
+  it('is sold until the last of the zones that sell it ends its sale', async () => {
+    const until = (obsolete?: string, deleted?: string) => {
+      return {
+        ...e2,
+        deprecated: { state: 'DEPRECATED', deprecated: '2025-01-01T00:00:00Z', obsolete, deleted },
+      };
+    };
+    const endOf = async (a: object, b: object) => {
+      const items = await itemsOf({ 'us-central1-a': [a], 'us-central1-b': [b] });
+      return items.flatMap((item) => (item.kind === 'offer' ? [item.offer.facts?.orderableUntil] : []));
+    };
+    const [march, may] = ['2027-03-01T00:00:00Z', '2027-05-01T00:00:00.000-07:00'];
+    expect(await endOf(until(march), until(may))).toEqual(['2027-05-01T07:00:00Z']);
+    expect(await endOf(until(may, march), until(march, may))).toEqual([march]);
+    expect(await endOf(until(march), until())).toEqual([undefined]);
+    expect(await endOf(until(march), e2)).toEqual([undefined]);
+    expect(await endOf(until(march), { ...e2, deprecated: { state: 'DELETED' } })).toEqual([march]);
+  });
+
+  it('that is obsolete in each answering zone is held while another zone does not answer', async () => {
+    const old = { ...e2, deprecated: { state: 'OBSOLETE' } };
     const items = await itemsOf({ 'us-central1-a': [old] }, undefined, {
       unreachables: ['zones/us-central1-b'],
     });

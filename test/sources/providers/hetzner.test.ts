@@ -44,29 +44,29 @@ async function itemsOf(serverType: object): Promise<CatalogueItem[]> {
   return found.filter((item) => item.kind !== 'region' && item.kind !== 'region-price');
 }
 
-const excludedOf = async (serverType: object) =>
+/** The reason of an exclusion, else the announced end of the sale. */
+const fateOf = async (serverType: object) =>
   (await itemsOf(serverType)).map((item) =>
-    item.kind === 'offer' ? (item.offer.excluded ?? 'offered') : item.kind,
+    item.kind === 'offer'
+      ? (item.offer.excluded ?? item.offer.facts?.orderableUntil ?? 'offered')
+      : item.kind,
   );
 
 describe('a server type of Hetzner', () => {
   it.each([
     ['is offered', {}, 'offered'],
-    ['is deprecated by the old field', { deprecated: true }, 'discontinued'],
+    ['is discontinued by the old field, which has no date', { deprecated: true }, 'discontinued'],
+    ['is sold until an announced date', { deprecated: true, deprecation: announced }, '2027-01-01T00:00:00Z'],
     [
-      'is deprecated by an announcement next to `deprecated: false`',
+      'is sold until an announced date next to `deprecated: false`',
       { deprecation: announced },
-      'discontinued',
+      '2027-01-01T00:00:00Z',
     ],
+    ['is rejected if it is announced without a date', { deprecation: { announced: 'soon' } }, 'rejected'],
     [
-      'is deprecated by an announcement without a readable date',
-      { deprecation: { announced: 'soon' } },
-      'discontinued',
-    ],
-    [
-      'is deprecated if its location states it',
+      'is sold until the date of its location',
       { locations: [{ name: 'fsn1', deprecation: announced }] },
-      'discontinued',
+      '2027-01-01T00:00:00Z',
     ],
     [
       'is offered if its location overrides the type’s deprecation',
@@ -74,9 +74,9 @@ describe('a server type of Hetzner', () => {
       'offered',
     ],
     [
-      'is deprecated by the type if its location states nothing',
+      'is sold until the date of the type if its location states nothing',
       { deprecation: announced, locations: [{ name: 'fsn1' }] },
-      'discontinued',
+      '2027-01-01T00:00:00Z',
     ],
     [
       'is sold out if it is out of stock',
@@ -84,8 +84,8 @@ describe('a server type of Hetzner', () => {
       'sold_out',
     ],
     ['is unavailable if none of its locations offers it', { locations: [] }, 'unavailable'],
-  ])('%s', async (_, fields, excluded) => {
-    expect(await excludedOf({ ...cpx11, ...fields })).toEqual([excluded]);
+  ])('%s', async (_, fields, fate) => {
+    expect(await fateOf({ ...cpx11, ...fields })).toEqual([fate]);
   });
 
   it('keeps a fraction of a gigabyte unchanged', async () => {

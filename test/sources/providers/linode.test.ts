@@ -46,7 +46,7 @@ it.each([
     { region: { status: 'outage' } },
     undefined,
   ],
-  ['is deprecated once it has a successor', { type: { successor: 'g7-nanode-1' } }, 'discontinued'],
+  ['is discontinued once it has a successor', { type: { successor: 'g7-nanode-1' } }, 'discontinued'],
   ['is accelerated by only its class', { type: { class: 'gpu' } }, 'accelerated'],
   ['is accelerated by only a number of GPUs', { type: { gpus: 1 } }, 'accelerated'],
   ['is accelerated by only other devices', { type: { accelerated_devices: 1 } }, 'accelerated'],

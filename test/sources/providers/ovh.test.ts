@@ -19,11 +19,11 @@ describe('an instance of OVH', () => {
   it.each<[string, object, string[]]>([
     ['is offered where its configurations list it', addon('b3-8.consumption'), ['offered']],
     [
-      'is deprecated if its tags state it',
+      'is discontinued if its tags state it',
       addon('b2-7.consumption', {}, { tags: ['active', 'legacy'] }),
       ['discontinued'],
     ],
-    ['is deprecated if it is not active', addon('b1-7.consumption', {}, { tags: [] }), ['discontinued']],
+    ['is discontinued if it is not active', addon('b1-7.consumption', {}, { tags: [] }), ['discontinued']],
     [
       'is unavailable before its start',
       addon('b4-8.consumption', {}, { tags: ['coming_soon'] }),
@@ -35,7 +35,7 @@ describe('an instance of OVH', () => {
       ['offered'],
     ],
     [
-      'is deprecated if it is legacy and coming soon',
+      'is discontinued if it is legacy and coming soon',
       addon('b2-7.consumption', {}, { tags: ['coming_soon', 'legacy'] }),
       ['discontinued'],
     ],

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { limitBroken } from '../../../src/domain/cost-optimized-limits.ts';
+import { hasEnded } from '../../../src/domain/end-of-sale.ts';
 import type { Offer } from '../../../src/domain/machine.ts';
 import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import { adapter as hetzner } from '../../../src/sources/providers/hetzner.ts';
@@ -11,6 +12,7 @@ import { needs, RECORDED_PAYLOADS } from '../../support/needs.ts';
 import { hetznerPricing, linodePrices } from '../../support/provider-answers.ts';
 
 const DATA = new URL('../../../../shared/data/', import.meta.url);
+const NOW = new Date('2026-03-01T00:00:00Z');
 
 async function read(adapter: CatalogueAdapter, upstream: FakeUpstream) {
   const http = openSourceHttp({
@@ -20,8 +22,7 @@ async function read(adapter: CatalogueAdapter, upstream: FakeUpstream) {
     maxBytes: 10_000_000,
   });
   const items: CatalogueItem[] = [];
-  for await (const item of adapter.catalogue({ http, now: () => new Date('2026-03-01T00:00:00Z') }))
-    items.push(item);
+  for await (const item of adapter.catalogue({ http, now: () => NOW })) items.push(item);
   const offers = items.flatMap((item) => (item.kind === 'offer' ? [item.offer] : []));
   return {
     offers,
@@ -41,7 +42,7 @@ describe(
   'the recorded catalogue of Hetzner',
   needs(existsSync(new URL('hetzner/', DATA)), RECORDED_PAYLOADS),
   () => {
-    it('has 24 types at 105 prices, 99 within the limits, 84 of them not deprecated', async () => {
+    it('has 24 types at 105 prices, 99 within the limits, 84 of them still sold', async () => {
       await using upstream = await fakeUpstream();
       const query = { page: '1', per_page: '50' };
       upstream.expect({ path: '/v1/locations', query }, recorded('hetzner/locations.json'));
@@ -49,8 +50,8 @@ describe(
       hetznerPricing(upstream);
       const { offers, within, regions, rejected, totals } = await read(hetzner, upstream);
       expect([types(offers), offers.length, within.length]).toEqual([24, 105, 99]);
-      expect(within.filter((offer) => offer.excluded === undefined)).toHaveLength(84);
-      expect(new Set(within.map((offer) => offer.excluded))).toEqual(new Set([undefined, 'discontinued']));
+      expect(within.filter(({ facts = {} }) => !hasEnded(facts, NOW))).toHaveLength(84);
+      expect(new Set(within.map((offer) => offer.excluded))).toEqual(new Set([undefined]));
       expect([regions, rejected]).toEqual([6, []]);
       expect(totals).toEqual([
         ['locations', 6, 6],

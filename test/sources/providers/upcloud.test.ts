@@ -52,7 +52,7 @@ describe('a plan of UpCloud', () => {
     ['is accelerated by their model', { plan: { gpu_model: 'NVIDIA L40S' } }, ['accelerated']],
     ['is accelerated by its name, as in older answers', { plan: GPU }, ['accelerated']],
     [
-      'is deprecated once it is no longer a current offering',
+      'is discontinued once it is no longer a current offering',
       { plan: { current_offering: 'no' } },
       ['discontinued'],
     ],

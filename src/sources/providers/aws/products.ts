@@ -38,7 +38,6 @@ const Shape = z.object({
       .regex(/^[\d,]+(\.\d+)? GiB$/, { error: 'must be a count of GiB such as "8 GiB"' })
       .transform(grouped)
       .pipe(quantity),
-    currentGeneration: z.enum(['Yes', 'No']),
     instanceFamily: label,
     gpu: z.string().optional(),
     physicalProcessor: z.string().optional().catch(undefined),

@@ -18,11 +18,25 @@ export const Product = z.object({
     .refine((locality) => Object.values(locality).some((place) => place != null), {
       error: 'must have one of zone, region, datacenter and global',
     }),
-  /** Among the products that the API lists by default, only `retired` ones cannot be ordered. */
   status: z.string().nullish(),
 });
 
-/** Statuses of products that cannot be ordered any more. */
+/** A product of type `instance`, in one zone. */
+export const InstanceProduct = Product.extend({
+  /** The name of the type in the Instance API. */
+  properties: z
+    .object({ instance: z.object({ offer_id: z.string() }).optional().catch(undefined) })
+    .optional()
+    .catch(undefined),
+  /** Read with the type that it ends. */
+  end_of_life_at: z.unknown().optional(),
+});
+export type InstanceProduct = z.infer<typeof InstanceProduct>;
+
+/**
+ * Statuses of products that cannot be ordered any more: `end_of_deployment` is "must not be used for new deployments", and the
+ * others follow it. `end_of_growth` precedes it.
+ */
 const ENDED: ReadonlySet<string> = new Set([
   'end_of_deployment',
   'end_of_support',

@@ -1,4 +1,5 @@
 /** One cluster: its facts and its changes. */
+import { endsInWords } from '../../../../../src/domain/machine-facts.ts';
 import { CLUSTER_FIELDS } from '../../../../../src/domain/run.ts';
 import type { ClusterAnswer, ClusterHistoryEntry } from '../../../../../src/features/console/routes/api.ts';
 import { useData } from '../../lib/data.ts';
@@ -44,7 +45,7 @@ function ClusterFacts({ cluster }: ClusterAnswer) {
         Nodes: (
           <>
             {nodesText(cluster)} on <a href={`/machines/${machine.id}`}>{machine.name}</a> ({machine.cpu} cpu,{' '}
-            {memory(machine)})
+            {memory(machine)}){endsInWords(machine) !== '' && `; ${endsInWords(machine)}`}
           </>
         ),
         Disks: <Disks {...cluster} />,

@@ -1,4 +1,5 @@
 /** The catalogue. The server searches and sorts the machines. */
+import { endsInWords } from '../../../../../src/domain/machine-facts.ts';
 import type {
   MachineSort,
   MachinesAnswer,
@@ -130,11 +131,12 @@ function Found({ data, place, isOld }: { data: MachinesAnswer; place: Place; isO
         columns={[
           [
             'Machine',
-            ({ id, name, excludedReason }) => (
+            ({ id, name, excludedReason, ...ends }) => (
               <>
                 <a href={`/machines/${id}`}>{name}</a>
                 {excludedReason !== null && ' '}
                 {excludedReason !== null && <Badge tone="warn">{excludedReason}</Badge>}
+                <span class="muted"> {endsInWords(ends)}</span>
               </>
             ),
           ],
