@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { identify } from '../../src/dev/process-identity.ts';
+import { startSampleUpstream } from '../../src/dev/sample/upstream.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { needs, RECORDED_PAYLOADS } from '../support/needs.ts';
@@ -35,6 +36,19 @@ async function published(up: Up): Promise<Map<string, Machine[]>> {
     found.set(provider.name, machines);
   }
   return found;
+}
+
+async function takenPort(): Promise<AsyncDisposable & { readonly port: number }> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    async [Symbol.asyncDispose]() {
+      server.close();
+    },
+  };
 }
 
 async function redisPid(port: number): Promise<number> {
@@ -173,22 +187,48 @@ describe('fleetbook up', () => {
     expect(await up.json('/v1/providers')).toEqual([]);
   }, 240_000);
 
-  it('names the setting if a port is in use, and starts nothing', async () => {
+  it('shows the remedy if the organization of all clusters does not exist', async () => {
     await using home = await temporaryHome();
-    const taken = createServer();
-    const port = await new Promise<number>((resolve) => {
-      taken.listen(0, '127.0.0.1', () => resolve((taken.address() as { port: number }).port));
+    await using sample = await startSampleUpstream();
+    await using up = await startUp(home.path, {
+      CLUSTERS_URL: sample.clustersUrl,
+      CATALOGUE_RATES: 'EUR:1.1',
     });
-    const { code, stderr, stdout } = await fleetbook(['up'], {
-      PORT: String(port),
-      FLEETBOOK_HOME: home.path,
-    });
-    taken.close();
-    expect({ code, stdout, stderr }).toEqual({
+    expect(up.output()).toMatch(
+      /^clusters: 0 clusters, .*\n {2}4 unknown_organization: organization "sample" does not exist; create it with: fleetbook org create sample/m,
+    );
+  }, 240_000);
+
+  it('names the settings of all ports that are in use at once, and starts nothing', async () => {
+    await using home = await temporaryHome();
+    await using first = await takenPort();
+    await using second = await takenPort();
+    const ports = { PORT: String(first.port), OPS_PORT: String(second.port) };
+    const { code, stderr, stdout } = await fleetbook(['up'], { ...ports, FLEETBOOK_HOME: home.path });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    const lines = stderr.trimEnd().split('\n');
+    expect(lines).toEqual([
+      expect.stringMatching(
+        new RegExp(`^fleetbook: port ${first.port} is used by another program; .* PORT=\\d+$`),
+      ),
+      expect.stringMatching(
+        new RegExp(`^fleetbook: port ${second.port} is used by another program; .* OPS_PORT=\\d+$`),
+      ),
+    ]);
+  });
+
+  it('says in one line that there is no network for --live, and starts nothing', async () => {
+    await using home = await temporaryHome();
+    const FLEETBOOK_HOME = `${home.path}/new`;
+    const noNames = new URL('programs/no-names.mjs', import.meta.url).href;
+    const offline = { FLEETBOOK_HOME, NODE_OPTIONS: `--import=${noNames}` };
+    expect(await fleetbook(['up', '--live'], offline)).toEqual({
       code: 1,
       stdout: '',
-      stderr: expect.stringMatching(/^fleetbook: port \d+ is used by another program; .*PORT=\d+\n$/),
+      stderr:
+        'fleetbook: there is no network: no name of a public provider resolves; connect this machine, or start the sample without --live\n',
     });
+    expect(existsSync(FLEETBOOK_HOME)).toBe(false);
   });
 
   it('shares its settings with commands, including those of the file of sources, and is found by a second one', async () => {

@@ -46,6 +46,8 @@ describe('the reference page', () => {
     expect((await api.app.inject({ url: '/docs', method: 'POST' })).statusCode).toBe(405);
     const slash = await api.app.inject('/docs/');
     expect([slash.statusCode, slash.headers.location]).toEqual([308, '/docs']);
+    const root = await api.app.inject('/');
+    expect([root.statusCode, root.headers.location]).toEqual([302, '/docs']);
   });
 
   it('has a program that may be cached forever, the same in each coding', async () => {

@@ -32,14 +32,19 @@ export function reachableHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-/** @throws CommandFailure that names the setting if another program listens there, even one that shares the port */
+/** @throws CommandFailure that names the setting of each port on which another program listens, even one that shares the port */
 export async function checkPortsAreFree(settings: Settings, listeners: readonly Listener[]): Promise<void> {
+  const failures: CommandFailure[] = [];
   for (const listener of listeners) {
     const port = settings[listener.port];
     await probePort(settings[listener.host], port).catch((error: unknown) => {
-      throw listenFailure(error, port, listener);
+      const failure = listenFailure(error, port, listener);
+      if (!(failure instanceof CommandFailure)) throw failure;
+      failures.push(failure);
     });
   }
+  const messages = new Set(failures.map(({ message }) => message));
+  if (messages.size > 0) throw new CommandFailure([...messages].join('\n'));
 }
 
 /** Returns a CommandFailure that names the setting and a fix, or an unknown error itself. */

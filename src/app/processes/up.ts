@@ -1,3 +1,6 @@
+import { lookup } from 'node:dns/promises';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { WORKER_NODE_ARGS } from '../../../workers/heap.ts';
@@ -5,7 +8,7 @@ import { openQueues, queuePrefix } from '../../../workers/queues.ts';
 import { CommandFailure } from '../../cli/terminal/failure.ts';
 import { decider } from '../../cli/terminal/options.ts';
 import { print } from '../../cli/terminal/output.ts';
-import { disabledNote, missingRateLines } from '../../cli/terminal/source-notes.ts';
+import { disabledNote, leadingReasons, missingRateLines } from '../../cli/terminal/source-notes.ts';
 import { stopSignal } from '../../cli/terminal/terminal.ts';
 import {
   type Config,
@@ -16,11 +19,12 @@ import {
   variablesRead,
 } from '../../config/config.ts';
 import { ownScript, programScript } from '../../config/package.ts';
+import { SETTINGS } from '../../config/settings.ts';
 import { type Administration, administration } from '../../db/administration.ts';
 import { type Database, openStore, type Sql, type Store } from '../../db/connection/connect.ts';
 import { migrate } from '../../db/migration/migrate.ts';
 import { firstOrganization, type Organization } from '../../db/organizations.ts';
-import { missingRates } from '../../db/quarantine.ts';
+import { missingRates, quarantinedRows } from '../../db/quarantine.ts';
 import { type Content, claimContent, exampleRegion, sourceStatus } from '../../db/sources.ts';
 import { tokenWorks } from '../../db/tokens.ts';
 import { dirtyDocuments } from '../../db/versions.ts';
@@ -62,7 +66,12 @@ export interface UpOptions {
 export async function up(env: Environment, options: UpOptions): Promise<void> {
   const stop = stopSignal();
   const content: Content = options.live || namesASource(env) ? 'live' : 'sample';
-  const given = { ...env, ...(options.live ? liveEnvironment(env) : {}), FLEETBOOK_CONTENT: content };
+  const live = options.live ? liveEnvironment(env) : {};
+  const isOffline = await Promise.race([lacksNetwork(Object.values(live), env), stop.then(() => false)]);
+  if (isOffline) checkOfflineStart(env);
+  // Each source fails for the same reason, which is printed once.
+  const quiet = isOffline && !env.LOG_LEVEL ? { LOG_LEVEL: 'error' } : {};
+  const given = { ...env, ...live, ...quiet, FLEETBOOK_CONTENT: content };
   const config = readConfig(given, FEATURE_CONFIG);
   // `info` logs restarts: the log of an end must not be the last one.
   const logger = openLogger({ LOG_LEVEL: env.LOG_LEVEL ? config.settings.LOG_LEVEL : 'info' }, 'up');
@@ -83,6 +92,25 @@ export async function up(env: Environment, options: UpOptions): Promise<void> {
   if (outcome === 'stopped') started.catch(() => {});
   else await stop;
   print('stopping');
+}
+
+const NO_NETWORK = 'there is no network: no name of a public provider resolves';
+
+/** @param urls of public providers @returns false without URLs, and behind a proxy, which resolves names itself */
+async function lacksNetwork(urls: readonly string[], env: Environment): Promise<boolean> {
+  if (urls.length === 0 || env.NODE_USE_ENV_PROXY) return false;
+  return Promise.any(urls.map((url) => lookup(new URL(url).hostname))).then(
+    () => false,
+    () => true,
+  );
+}
+
+/** Data of an earlier start and own sources need no network. @throws CommandFailure if there is neither */
+function checkOfflineStart(env: Environment): void {
+  const folder = resolve(env.FLEETBOOK_HOME || SETTINGS.FLEETBOOK_HOME.fallback, 'live');
+  if (!existsSync(folder) && !namesASource(env))
+    throw new CommandFailure(`${NO_NETWORK}; connect this machine, or start the sample without --live`);
+  print(`${NO_NETWORK}; the API serves the stored data, and workers try to read the providers again`);
 }
 
 async function start(
@@ -241,6 +269,10 @@ async function firstSyncs(config: Config, store: Store): Promise<void> {
           ? `${status.id}: ${run.outcome}: ${run.error}`
           : `${status.id}: ${status.published} ${what}, as of ${status.verifiedAt}`,
       );
+      // A source without any usable row looks empty. The reasons state the remedy.
+      if (status.published === 0)
+        for (const line of leadingReasons(status.id, await quarantinedRows(store.sql, status.id)))
+          print(line);
     }
     if (waiting.size > 0) await sleep(100);
   }

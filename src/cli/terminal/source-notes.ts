@@ -1,7 +1,7 @@
 /** Texts about sources that several commands and processes print. */
 import type { SourceStatus } from '../../db/sources.ts';
 import { EXCLUSION_MEANINGS } from '../../domain/exclusion.ts';
-import { groupReasons, type ReasonGroup } from '../../domain/rejected-rows.ts';
+import { groupReasons, type ReasonGroup, type RejectedKey } from '../../domain/rejected-rows.ts';
 import type { Disabling, Pause } from '../../domain/source.ts';
 import type { SyncResult } from '../../sync/pipeline.ts';
 import { ago } from './output.ts';
@@ -69,12 +69,18 @@ export function reasonLines(groups: readonly ReasonGroup[]): string[] {
 /** Reasons that `sync` prints; other commands print all. */
 const SHOWN = 3;
 
-export function setAside(sourceId: string, { rejected, withdrawn }: SyncResult): string[] {
+/** Returns a line for each of the most frequent reasons, and where to see all; none without rejected rows. */
+export function leadingReasons(sourceId: string, rejected: readonly RejectedKey[]): string[] {
   const groups = groupReasons(rejected);
-  const gone = withdrawn.map((group) => ({ ...group, reason: exclusionMeaning(group.reason) }));
   const lines = [...reasonLines(groups.slice(0, SHOWN))];
   if (groups.length > SHOWN) lines.push(`  and ${groups.length - SHOWN} more reasons`);
   if (lines.length > 0) lines.push(`  see: fleetbook rejected ${sourceId}`);
+  return lines;
+}
+
+export function setAside(sourceId: string, { rejected, withdrawn }: SyncResult): string[] {
+  const gone = withdrawn.map((group) => ({ ...group, reason: exclusionMeaning(group.reason) }));
+  const lines = leadingReasons(sourceId, rejected);
   if (gone.length > 0) {
     lines.push('  withdrawn, which readers saw until now:', ...reasonLines(gone.slice(0, SHOWN)));
     if (gone.length > SHOWN) lines.push(`  and ${gone.length - SHOWN} more reasons`);

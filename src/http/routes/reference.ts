@@ -27,8 +27,9 @@ export function addReference({ operations, basePath, page }: ReferenceDeps): voi
     return sendPublic(request, reply, await html(), 'text/html; charset=utf-8');
   });
 
-  // People type this path. The page has relative links, so it cannot be served here.
+  // People type these paths. The page has relative links, so it cannot be served here.
   page('/docs/', async (_, reply) => reply.redirect(`${basePath}/docs`, 308));
+  page('/', async (_, reply) => reply.redirect(`${basePath}/docs`, 302));
 
   const text = lazily(() => encodeBody(Buffer.from(llmsText(operations, basePath))));
   page('/llms.txt', async (request, reply) =>
