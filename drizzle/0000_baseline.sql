@@ -107,6 +107,9 @@ CREATE TABLE "machines" (
 	"local_disk" numeric,
 	"network" integer,
 	"included_traffic" numeric,
+	"included_ipv4" integer,
+	"orderable_until" timestamp(6) with time zone,
+	"retires_at" timestamp(6) with time zone,
 	CONSTRAINT "machines_natural_key" UNIQUE("region_id","name"),
 	CONSTRAINT "published_machines_are_whole_and_priced" CHECK ("machines"."excluded_reason" is not null or ("machines"."ram" = trunc("machines"."ram") and coalesce("machines"."price", 0) > 0))
 );
@@ -131,6 +134,7 @@ CREATE TABLE "regions" (
 	"provider_id" integer NOT NULL,
 	"code" text NOT NULL,
 	"name" text NOT NULL,
+	"country" text,
 	"organization_id" integer,
 	"version" bigint DEFAULT 1 NOT NULL,
 	"published_version" bigint DEFAULT 0 NOT NULL,
@@ -261,6 +265,7 @@ CREATE TABLE "feed_head" (
 CREATE TABLE "lineage" (
 	"singleton" boolean PRIMARY KEY DEFAULT true NOT NULL,
 	"id" uuid DEFAULT gen_random_uuid() NOT NULL,
+	"deployment" uuid DEFAULT gen_random_uuid() NOT NULL,
 	"created_at" timestamp(6) with time zone DEFAULT now() NOT NULL,
 	"database_identity" text,
 	"content" text,
@@ -480,8 +485,13 @@ CREATE TABLE "schedule_slots" (
 	"schedule" text NOT NULL,
 	"slot" timestamp(6) with time zone NOT NULL,
 	"claimed_at" timestamp(6) with time zone DEFAULT now() NOT NULL,
-	"enqueued_at" timestamp(6) with time zone,
 	"due_at" timestamp(6) with time zone,
+	"attempt" integer DEFAULT 0 NOT NULL,
+	"enqueued_at" timestamp(6) with time zone,
+	"begun_at" timestamp(6) with time zone,
+	"failures" integer DEFAULT 0 NOT NULL,
+	"cause" text,
+	"asked_by" text,
 	CONSTRAINT "schedule_slots_schedule_slot_pk" PRIMARY KEY("schedule","slot")
 );
 --> statement-breakpoint
@@ -504,7 +514,9 @@ CREATE TABLE "sources" (
 	"retired_at" timestamp(6) with time zone,
 	"disabled_at" timestamp(6) with time zone,
 	"disabled_by" text,
-	"disabled_reason" text
+	"disabled_reason" text,
+	"paused_until" timestamp(6) with time zone,
+	"paused_reason" text
 );
 --> statement-breakpoint
 CREATE TABLE "sync_runs" (
@@ -601,6 +613,7 @@ CREATE INDEX "alerts_by_time" ON "alerts" USING btree ("opened_at");--> statemen
 CREATE INDEX "machine_prices_by_time" ON "machine_prices" USING brin ("valid_from");--> statement-breakpoint
 CREATE INDEX "machine_terms_by_time" ON "machine_terms" USING brin ("valid_from");--> statement-breakpoint
 CREATE INDEX "machines_of_source" ON "machines" USING btree ("source_id","added_by","retired_at","excluded_reason");--> statement-breakpoint
+CREATE INDEX "machines_by_end" ON "machines" USING btree (least("orderable_until", "retires_at")) WHERE least("machines"."orderable_until", "machines"."retires_at") is not null;--> statement-breakpoint
 CREATE INDEX "regions_dirty" ON "regions" USING btree ("id") WHERE published_version < version;--> statement-breakpoint
 CREATE INDEX "regions_untold" ON "regions" USING btree ("id") WHERE told_version < version;--> statement-breakpoint
 CREATE UNIQUE INDEX "clusters_slug" ON "clusters" USING btree ("organization_id","slug") WHERE retired_at is null;--> statement-breakpoint
@@ -628,7 +641,6 @@ CREATE INDEX "machine_changes_by_time" ON "machine_changes" USING btree ("change
 CREATE INDEX "machine_changes_by_machine" ON "machine_changes" USING btree ("machine_id","id");--> statement-breakpoint
 CREATE UNIQUE INDEX "one_pending_batch_per_source" ON "held_batches" USING btree ("source_id") WHERE status = 'pending';--> statement-breakpoint
 CREATE INDEX "region_freshness_by_region" ON "region_freshness" USING btree ("region_id");--> statement-breakpoint
-CREATE INDEX "schedule_slots_not_enqueued" ON "schedule_slots" USING btree ("claimed_at") WHERE enqueued_at is null;--> statement-breakpoint
 CREATE INDEX "schedule_slots_due" ON "schedule_slots" USING btree ("due_at") WHERE due_at is not null;--> statement-breakpoint
 CREATE INDEX "sync_runs_by_source" ON "sync_runs" USING btree ("source_id","id");--> statement-breakpoint
 CREATE INDEX "sync_runs_that_changed" ON "sync_runs" USING btree ("changed_at") WHERE changed_at is not null;--> statement-breakpoint

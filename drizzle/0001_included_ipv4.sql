@@ -1,1 +1,0 @@
-ALTER TABLE "machines" ADD COLUMN "included_ipv4" integer;
