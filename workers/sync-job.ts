@@ -16,7 +16,7 @@ import {
 } from '../src/db/sync/slots.ts';
 import { messageOf } from '../src/domain/errors.ts';
 import { groupReasons } from '../src/domain/rejected-rows.ts';
-import { unreadRegions } from '../src/domain/run.ts';
+import { whatIsMissing } from '../src/domain/run.ts';
 import { nextSlot } from '../src/domain/schedule.ts';
 import { SourceDisabled, SourcePaused } from '../src/domain/source.ts';
 import { SourceError } from '../src/sources/source.ts';
@@ -31,7 +31,7 @@ export type SyncJobResult =
       readonly outcome: 'changed' | 'unchanged';
       readonly published: boolean;
       /** `1 of 2 regions unread`; absent for a complete run. */
-      readonly unread?: string;
+      readonly missing?: string;
     } & SyncResult['counts'])
   | {
       readonly outcome: 'held';
@@ -149,28 +149,28 @@ async function processJob(
   }
   observe?.(sourceId, result.outcome, seconds());
   const reasons = result.rejected.length > 0 ? { reasons: groupReasons(result.rejected) } : {};
-  const unread = unreadRegions(result);
+  const missing = whatIsMissing(result);
   logger.info(
     { sourceId, slot, outcome: result.outcome, ...result.counts, ...reasons },
     result.outcome === 'cancelled'
       ? 'an operator cancelled the run'
-      : `synced${unread === undefined ? '' : `, with ${unread}`}`,
+      : `synced${missing === undefined ? '' : `, with ${missing}`}`,
   );
   if (result.outcome === 'held')
     logger.warn({ sourceId, broken: result.broken }, 'the batch is held for an operator');
   const isStored = result.outcome === 'changed' || result.outcome === 'unchanged';
   if (isStored && (source.kind !== 'catalogue' || result.counts.added > 0))
     await onRow(() => requestFollowers(source, config, worker));
-  if (isStored && unread !== undefined) {
+  if (isStored && missing !== undefined) {
     const incomplete = { failures: begun.failures + 1, tookMs: seconds() * 1000 };
     const next = await onRow(() =>
       scheduleRetry(worker, source, begun, { ...incomplete, kind: 'incomplete' }),
     );
-    logger.warn({ sourceId, slot }, `${unread}; the next attempt is at ${next.toISOString()}`);
+    logger.warn({ sourceId, slot }, `${missing}; the next attempt is at ${next.toISOString()}`);
   } else await onRow(() => endAttempt(db, begun));
   const published = await publish(worker, logger);
   if (result.outcome !== 'changed' && result.outcome !== 'unchanged') return notStored(sourceId, result);
-  return { outcome: result.outcome, published, ...result.counts, ...(unread !== undefined && { unread }) };
+  return { outcome: result.outcome, published, ...result.counts, ...(missing !== undefined && { missing }) };
 }
 
 const FIRST_RUN_WAIT_MS = 250;

@@ -35,12 +35,36 @@ export function causeInWords({ cause, askedBy }: Caused): string {
   return askedBy === null ? IN_WORDS[cause] : `${IN_WORDS[cause]}, by ${askedBy}`;
 }
 
-/** Returns e.g. `6 of 9 regions unread`; undefined if all regions were read. */
-export function unreadRegions(result: {
+/** What a run read of its regions. */
+export interface Completeness {
+  /** Its regions, read or not. */
   readonly regions: number;
+  /** Regions that could not be read, or without a usable row. */
   readonly unread: number;
-}): string | undefined {
-  return result.unread === 0 ? undefined : `${result.unread} of ${result.regions} regions unread`;
+  /** Regions that lack many machines of the run before, the largest loss first: a long walk of pages may have lost rows. */
+  readonly short: readonly ShortRegion[];
+}
+
+export interface ShortRegion {
+  readonly code: string;
+  readonly missing: number;
+  /** Machines of the run before. */
+  readonly known: number;
+}
+
+/** The completeness of runs without regions. */
+export const COMPLETE: Completeness = { regions: 0, unread: 0, short: [] };
+
+const SHORT_SHOWN = 3;
+
+/** Returns e.g. `6 of 9 regions unread, 119 of 731 machines missing in westeurope`; undefined for a complete run. */
+export function whatIsMissing({ regions, unread, short }: Completeness): string | undefined {
+  const texts = short
+    .slice(0, SHORT_SHOWN)
+    .map(({ code, missing, known }) => `${missing} of ${known} machines missing in ${code}`);
+  if (unread > 0) texts.unshift(`${unread} of ${regions} regions unread`);
+  if (short.length > SHORT_SHOWN) texts.push(`and many in ${short.length - SHORT_SHOWN} more regions`);
+  return texts.length === 0 ? undefined : texts.join(', ');
 }
 
 /** When a run begins that a person requested. */

@@ -17,6 +17,7 @@ import { finishRun, holdsFence, NO_COUNTS, type Run, type RunCounts } from '../d
 import { recordUndo, restoreBefore } from '../db/sync/undo.ts';
 import { groupReasons, type ReasonGroup, type RejectedKey } from '../domain/rejected-rows.ts';
 import type { Naming, RateChange } from '../domain/run.ts';
+import { COMPLETE, type Completeness } from '../domain/run.ts';
 import { traced } from '../domain/tracer.ts';
 import type { ValidatorItem } from '../sources/source.ts';
 import { checkCurrency, type Pricing } from './currency.ts';
@@ -24,7 +25,7 @@ import type { BrokenGuard } from './guard.ts';
 import { isUnmodified, saveValidators } from './validators.ts';
 
 /** How a run ended. A held run may have stored the safe part of its batch: docs/decisions/0025. */
-export interface SyncResult {
+export interface SyncResult extends Completeness {
   readonly outcome: 'changed' | 'unchanged' | 'held' | 'superseded' | 'cancelled';
   readonly counts: RunCounts;
   readonly broken: readonly BrokenGuard[];
@@ -32,10 +33,6 @@ export interface SyncResult {
   readonly rejected: readonly RejectedKey[];
   /** Why published machines are excluded now. */
   readonly withdrawn: readonly ReasonGroup[];
-  /** Its regions, read or not. */
-  readonly regions: number;
-  /** Regions that could not be read, or without a usable row: the run is incomplete. */
-  readonly unread: number;
 }
 
 export type Progress = (seen: number) => void;
@@ -66,9 +63,8 @@ export interface Compared {
   readonly broken: readonly BrokenGuard[];
   /** Why published machines would be excluded. */
   readonly withdrawn: readonly ReasonGroup[];
-  /** Its regions, read or not. */
-  readonly regionCount: number;
-  readonly unreadCount: number;
+  /** Without the regions that have no usable row, which `Written` has. */
+  readonly completeness: Completeness;
 }
 
 export interface Written {
@@ -207,7 +203,7 @@ async function storeOrHold<S extends Staged, C extends Compared>(
   const readAt = decision === undefined ? ownTime : await heldReadAt(db, decision.batchId);
   await kind.lock(db);
   const compared = await traced('sync compare', {}, () => kind.compare(db, staged));
-  const { broken, rejected, withdrawn, regionCount: regions, unreadCount } = compared;
+  const { broken, rejected, withdrawn, completeness } = compared;
   const { seen, rejected: rejectedCount } = compared.counts;
   const finish = async (
     outcome: 'changed' | 'unchanged' | 'held',
@@ -225,8 +221,8 @@ async function storeOrHold<S extends Staged, C extends Compared>(
       decision: decision?.kind,
     });
     if (decision?.kind === 'undo') await recordUndo(db, decision);
-    const incomplete = { regions, unread: unreadCount + unread.length };
-    return { outcome, counts, broken, rejected, withdrawn, ...incomplete };
+    const all = { ...completeness, unread: completeness.unread + unread.length };
+    return { outcome, counts, broken, rejected, withdrawn, ...all };
   };
 
   const isHeld = broken.length > 0 && !approved;
@@ -255,5 +251,5 @@ async function storeOrHold<S extends Staged, C extends Compared>(
 const unlessEmpty = <T>(list: readonly T[] = []) => (list.length > 0 ? list : null);
 
 export function nothingStored(outcome: SyncResult['outcome']): SyncResult {
-  return { outcome, counts: NO_COUNTS, broken: [], rejected: [], withdrawn: [], regions: 0, unread: 0 };
+  return { outcome, counts: NO_COUNTS, broken: [], rejected: [], withdrawn: [], ...COMPLETE };
 }

@@ -1,4 +1,5 @@
 import { storedRates, writeRates } from '../db/prices/currency.ts';
+import { COMPLETE } from '../domain/run.ts';
 import type { RatesReading } from '../sources/source.ts';
 import {
   type BatchKind,
@@ -48,8 +49,7 @@ function ratesKind(reading: Promise<RatesReading>): BatchKind<Staged & Read, Com
       rejected: [],
       broken: [],
       withdrawn: [],
-      regionCount: 0,
-      unreadCount: 0,
+      completeness: COMPLETE,
     }),
     hold: async () => undefined,
     async saveBefore() {},

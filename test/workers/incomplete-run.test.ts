@@ -86,7 +86,7 @@ it('the run states how many regions are unread, is repeated after minutes, and e
     const jobs = await worker.queues.sync.getCompleted();
     return jobs.length === 3 && jobs;
   });
-  expect(completed.map(({ returnvalue }) => returnvalue.unread).sort()).toEqual([
+  expect(completed.map(({ returnvalue }) => returnvalue.missing).sort()).toEqual([
     '1 of 2 regions unread',
     '1 of 2 regions unread',
     undefined,

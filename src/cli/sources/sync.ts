@@ -4,7 +4,7 @@ import type { Environment } from '../../config/source-config.ts';
 import { missingRates } from '../../db/quarantine.ts';
 import { claimContent, lastSeen } from '../../db/sources.ts';
 import { groupReasons } from '../../domain/rejected-rows.ts';
-import { unreadRegions } from '../../domain/run.ts';
+import { whatIsMissing } from '../../domain/run.ts';
 import { SourceError } from '../../sources/source.ts';
 import type { Progress, SyncResult } from '../../sync/pipeline.ts';
 import { lineWidth } from '../runs/change-rows.ts';
@@ -71,8 +71,8 @@ const failureIn = (lines: readonly string[]) =>
   new CommandFailure(fitted(lines, lineWidth() - PREFIX).join('\n'));
 
 function summaryOf(sourceId: string, result: SyncResult, published: boolean): string[] {
-  const unread = unreadRegions(result);
-  const head = `${sourceId}: ${result.outcome}${unread === undefined ? '' : `, with ${unread}`}`;
+  const missing = whatIsMissing(result);
+  const head = `${sourceId}: ${result.outcome}${missing === undefined ? '' : `, with ${missing}`}`;
   const counts = countsOf(result);
   const isOneLine = head.length + 2 + counts.length <= lineWidth();
   return [

@@ -1,5 +1,8 @@
 import type { ConnectionDatabase } from '../../db/connection/connect.ts';
+import { and, eq, not, sql } from '../../db/connection/drizzle.ts';
 import { approvedRows } from '../../db/quarantine.ts';
+import { machines } from '../../db/schema.ts';
+import { catalogueMissing } from '../../db/sync/catalogue/compare.ts';
 import { writePlans } from '../../db/sync/catalogue/database-plans.ts';
 import {
   type CatalogueDiff,
@@ -24,6 +27,7 @@ import { saveCatalogue } from '../../db/sync/undo.ts';
 import { countStored, stageStored, storedRegions } from '../../db/sync/validators.ts';
 import { SAMPLE_ROWS } from '../../domain/held-sample.ts';
 import { boundedRejected, type RejectedKey } from '../../domain/rejected-rows.ts';
+import type { ShortRegion } from '../../domain/run.ts';
 import type { CatalogueItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
 import { brokenGuards, type GuardLimits, hasPlansAlone, runsUntilRetired } from '../guard.ts';
@@ -239,9 +243,32 @@ async function compareCatalogue(
     ]),
     rejectedWithoutJumps: compared.rejected,
     withdrawn: withdrawn + soldOut > 0 ? await withdrawnMachines(db) : [],
-    regionCount: new Set([...read, ...staged.unread.keys()]).size,
-    unreadCount: staged.unread.size,
+    completeness: {
+      regions: new Set([...read, ...staged.unread.keys()]).size,
+      unread: staged.unread.size,
+      short: await shortRegions(db, sourceId),
+    },
   };
+}
+
+const SHORT_SHARE = 0.2;
+const SHORT_AT_LEAST = 10;
+
+/** Returns the regions in which many machines are missing for the first time. A machine that stays away counts once. */
+async function shortRegions(db: ConnectionDatabase, sourceId: string): Promise<ShortRegion[]> {
+  const [lost, m] = [catalogueMissing, machines];
+  const missing = sql<number>`count(*)::int`;
+  const known = sql<number>`(select count(*)::int from machines k where k.region_id = ${lost.regionId}
+    and k.source_id = ${sourceId} and k.retired_at is null)`;
+  const found = await db
+    .select({ code: lost.regionCode, missing, known })
+    .from(lost)
+    .innerJoin(m, eq(m.id, lost.machineId))
+    .where(and(not(lost.tolerated), eq(m.missedRuns, 0)))
+    .groupBy(lost.regionId, lost.regionCode)
+    .having(sql`${missing} >= ${SHORT_AT_LEAST}`)
+    .orderBy(sql`${missing} desc`, sql`${lost.regionCode} collate "C"`);
+  return found.filter((region) => region.missing >= SHORT_SHARE * region.known);
 }
 
 /** Compares prices of regions, and plans of databases, with the stored ones. */

@@ -14,6 +14,7 @@ import { countStored } from '../../db/sync/validators.ts';
 import type { ReportedCluster } from '../../domain/cluster.ts';
 import { SAMPLE_ROWS } from '../../domain/held-sample.ts';
 import { boundedRejected } from '../../domain/rejected-rows.ts';
+import { COMPLETE } from '../../domain/run.ts';
 import type { ClusterItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
 import { brokenGuards, type GuardLimits, runsUntilRetired } from '../guard.ts';
@@ -114,7 +115,7 @@ function clusterKind(
         (guard) => guard.guard !== 'empty' || diff.known > 0,
       );
       const counts = { seen: staged.seen, rejected: rejectedCount };
-      return { diff, counts, rejected, broken, withdrawn: [], regionCount: 0, unreadCount: 0 };
+      return { diff, counts, rejected, broken, withdrawn: [], completeness: COMPLETE };
     },
 
     async hold(db, run, compared, readAt) {
