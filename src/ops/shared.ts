@@ -28,3 +28,22 @@ export function shared<T>(read: () => Promise<T>, ttlMs: number, now = () => per
   };
   return Object.assign(get, { invalidate });
 }
+
+/**
+ * Shares a read for each key, e.g. each held batch: operators who view different ones do not repeat each other's reads.
+ * @param most keys that are stored; a further one drops the key that was read least recently
+ */
+export function sharedByKey<K, T>(ttlMs: number, most: number, now?: () => number) {
+  const reads = new Map<K, Shared<T>>();
+  return {
+    /** @param read of the key; the first one stays */
+    get(key: K, read: () => Promise<T>): Promise<T> {
+      const known = reads.get(key) ?? shared(read, ttlMs, now);
+      reads.delete(key);
+      reads.set(key, known);
+      if (reads.size > most) reads.delete(reads.keys().next().value as K);
+      return known();
+    },
+    clear: () => reads.clear(),
+  };
+}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { shared } from '../../../src/ops/shared.ts';
+import { shared, sharedByKey } from '../../../src/ops/shared.ts';
 
 describe('a shared read', () => {
   const reads: PromiseWithResolvers<number>[] = [];
@@ -48,5 +48,30 @@ describe('a shared read', () => {
     const answer = readShared();
     reads[5]?.resolve(6);
     expect(await answer).toBe(6);
+  });
+});
+
+describe('reads that are shared by key', () => {
+  const reads: string[] = [];
+  const stored = sharedByKey<string, number>(500, 2, () => 0);
+  const read = (key: string) =>
+    stored.get(key, async () => {
+      reads.push(key);
+      return reads.length;
+    });
+
+  it('stay while another key is read', async () => {
+    expect([await read('a'), await read('b'), await read('a')]).toEqual([1, 2, 1]);
+  });
+
+  it('are limited: a further key drops the one that was read least recently', async () => {
+    expect(await read('c')).toBe(3);
+    expect([await read('a'), await read('b')]).toEqual([1, 4]);
+    expect(reads).toEqual(['a', 'b', 'c', 'b']);
+  });
+
+  it('are repeated after they were cleared', async () => {
+    stored.clear();
+    expect(await read('a')).toBe(5);
   });
 });

@@ -16,7 +16,7 @@ import {
   textOf,
   windowOf,
 } from '../../../ops/parameters.ts';
-import { type Shared, shared } from '../../../ops/shared.ts';
+import { sharedByKey } from '../../../ops/shared.ts';
 import type { Decided, HeldChanges, HeldPreview, HeldRow, ReadersAnswer, ShownBatch } from './api.ts';
 import type { ConsoleContext } from './context.ts';
 
@@ -25,6 +25,8 @@ const LISTED = 200;
 const SEARCHED = 20_000;
 /** Cache time of a preview (ms): the comparison of a large batch takes seconds, and pages and searches share it. */
 const PREVIEW_MS = 30_000;
+/** Previews in memory: operators view different batches at the same time. */
+const PREVIEWS = 4;
 const KINDS = ['gone', 'excluded', 'price', 'shape', 'facts', 'published', 'changed', 'new'] as const;
 
 export function addHeld(api: FastifyInstance, { sql, config, openWriter, changed }: ConsoleContext): void {
@@ -35,16 +37,11 @@ export function addHeld(api: FastifyInstance, { sql, config, openWriter, changed
       `batch ${id} is of ${sourceId}, which is not configured here; configure it to preview or decide the batch`,
     );
   };
-  let compared: { readonly id: number; readonly preview: Shared<HeldPreview> } | undefined;
-  const previewOf = (batch: BatchRecord) => {
-    // Only the preview of the open batch is stored.
-    if (compared?.id !== batch.id) {
-      const compare = async () =>
-        previewHeld(config, openWriter().store, sourceOf(batch), batch.id, SEARCHED);
-      compared = { id: batch.id, preview: shared(compare, PREVIEW_MS) };
-    }
-    return compared.preview();
-  };
+  const previews = sharedByKey<number, HeldPreview>(PREVIEW_MS, PREVIEWS);
+  const previewOf = (batch: BatchRecord) =>
+    previews.get(batch.id, async () =>
+      previewHeld(config, openWriter().store, sourceOf(batch), batch.id, SEARCHED),
+    );
   const known = async (request: FastifyRequest): Promise<BatchRecord> => {
     const id = idOf(request.params, 'batch', 'batch');
     return found(await batchRecord(sql, id), `there is no batch ${id}; a younger batch may have replaced it`);
@@ -62,7 +59,7 @@ export function addHeld(api: FastifyInstance, { sql, config, openWriter, changed
         throw new Conflict(
           'nothing has changed: a run has begun, or another operator has decided; reload this page',
         );
-      compared = undefined;
+      previews.clear();
       await changed();
       return { batch: batch.id, ...decided };
     });
