@@ -1,16 +1,18 @@
 /**
  * Builds the console into `dist/console` if a file of `packages/console` is newer than the last build. The published package
- * contains the built console. This file is plain JavaScript because it may run under the system's Node.
+ * contains the built console, compressed, so that no worker compresses it. This file is plain JavaScript because it may run under the system's Node.
  *
  * After a failed build the program starts anyway, and the page shows the failure. With `--strict` a failure sets the exit code.
  */
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SOURCE = fileURLToPath(new URL('.', import.meta.url));
-const BUILT = join(ROOT, 'dist/console/index.html');
+const FOLDER = join(ROOT, 'dist/console');
+const BUILT = join(FOLDER, 'index.html');
 
 const changedAt = (path) => statSync(path).mtimeMs;
 
@@ -30,6 +32,13 @@ async function build() {
   process.env.NODE_ENV = 'production';
   const { build: viteBuild } = await import('vite');
   await viteBuild({ configFile: join(SOURCE, 'vite.config.ts') });
+  for (const entry of readdirSync(FOLDER, { recursive: true, encoding: 'utf8' })) {
+    if (!/\.(?:html|js|css|svg)$/.test(entry)) continue;
+    const path = join(FOLDER, entry);
+    const plain = readFileSync(path);
+    writeFileSync(`${path}.gz`, gzipSync(plain));
+    writeFileSync(`${path}.br`, brotliCompressSync(plain));
+  }
 }
 
 const isStrict = process.argv.includes('--strict');

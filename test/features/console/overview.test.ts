@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { brotliDecompressSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { inPackage } from '../../../src/config/package.ts';
 import { MARK, type Overview } from '../../../src/features/console/routes/api.ts';
 import { until } from '../../support/until.ts';
 import { type ConsoleScene, HEADERS, openConsoleScene } from './scene.ts';
@@ -108,6 +110,12 @@ describe('the console’s page', () => {
       'cache-control': 'private, max-age=31536000, immutable',
     });
     expect(answer.rawPayload.length).toBeLessThan(150_000);
+    // The build has compressed it.
+    const built = (ending: string) =>
+      readFileSync(inPackage('dist', 'console', `${script.slice(1)}${ending}`));
+    expect(answer.rawPayload.equals(built('.br'))).toBe(true);
+    const older = await scene.app.inject({ url: script, headers: { ...HEADERS, 'accept-encoding': 'gzip' } });
+    expect(older.rawPayload.equals(built('.gz'))).toBe(true);
     // A development build has the paths of its sources.
     expect(brotliDecompressSync(answer.rawPayload).toString()).not.toContain(process.cwd());
     const missing = await scene.app.inject({ url: '/assets/..%2findex.html', headers: HEADERS });

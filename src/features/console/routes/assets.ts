@@ -1,7 +1,6 @@
-/** Serves the built files of the console. Each is read and compressed once. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+/** Serves the built files of the console. Each is read once. The build compresses them: a worker's event loop must not. */
+import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
-import { brotliCompressSync, gzipSync } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -14,8 +13,8 @@ const TYPES: Readonly<Record<string, string>> = {
 interface Asset {
   readonly type: string;
   readonly plain: Buffer;
-  readonly gzip: Buffer;
-  readonly br: Buffer;
+  readonly gzip: Buffer | undefined;
+  readonly br: Buffer | undefined;
 }
 
 /** The page loads nothing from other sites and runs no inline script. No other page may show it in a frame. */
@@ -48,22 +47,25 @@ const NOT_BUILT = `<!doctype html>
 `;
 
 export function addAssets(app: FastifyInstance, folder: string, paths: readonly string[]): void {
-  let built: ReadonlyMap<string, Asset> | undefined;
-  const assets = () => {
-    built ??= existsSync(join(folder, 'index.html')) ? readAssets(folder) : undefined;
+  let reading: Promise<ReadonlyMap<string, Asset>> | undefined;
+  const assets = async () => {
+    reading ??= readAssets(folder);
+    const built = await reading;
+    // A build may follow.
+    if (!built.has('index.html')) reading = undefined;
     return built;
   };
   const page = async (request: FastifyRequest, reply: FastifyReply) => {
     reply.header('content-security-policy', CONSOLE_POLICY);
     reply.header('link', request.url.split('?')[0] === '/' ? [SESSION, OVERVIEW] : [SESSION]);
-    const index = assets()?.get('index.html');
+    const index = (await assets()).get('index.html');
     if (index) return send(request, reply, index);
     return reply.code(503).type('text/html; charset=utf-8').send(NOT_BUILT);
   };
   for (const path of paths) app.get(path, page);
   app.get('/assets/:name', async (request, reply) => {
     const { name } = request.params as { name: string };
-    const asset = assets()?.get(`assets/${name}`);
+    const asset = (await assets()).get(`assets/${name}`);
     if (!asset) return reply.callNotFound();
     // The name of the file contains a hash of its content.
     reply.header('cache-control', 'private, max-age=31536000, immutable');
@@ -74,19 +76,24 @@ export function addAssets(app: FastifyInstance, folder: string, paths: readonly 
 function send(request: FastifyRequest, reply: FastifyReply, { type, plain, gzip, br }: Asset): FastifyReply {
   const accepted = String(request.headers['accept-encoding'] ?? '');
   reply.type(type).header('vary', 'accept-encoding');
-  if (/\bbr\b/.test(accepted)) return reply.header('content-encoding', 'br').send(br);
-  if (/\bgzip\b/.test(accepted)) return reply.header('content-encoding', 'gzip').send(gzip);
+  if (br && /\bbr\b/.test(accepted)) return reply.header('content-encoding', 'br').send(br);
+  if (gzip && /\bgzip\b/.test(accepted)) return reply.header('content-encoding', 'gzip').send(gzip);
   return reply.send(plain);
 }
 
-function readAssets(folder: string): Map<string, Asset> {
+async function readAssets(folder: string): Promise<Map<string, Asset>> {
+  const entries: string[] = await readdir(folder, { recursive: true }).catch(() => []);
+  const read = async (entry: string) => (entries.includes(entry) ? readFile(join(folder, entry)) : undefined);
   const found = new Map<string, Asset>();
-  for (const entry of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+  for (const entry of entries) {
     const type = TYPES[extname(entry)];
     if (type === undefined) continue;
-    const plain = readFileSync(join(folder, entry));
-    const name = entry.replaceAll('\\', '/');
-    found.set(name, { type, plain, gzip: gzipSync(plain), br: brotliCompressSync(plain) });
+    const [plain, gzip, br] = await Promise.all([
+      readFile(join(folder, entry)),
+      read(`${entry}.gz`),
+      read(`${entry}.br`),
+    ]);
+    found.set(entry.replaceAll('\\', '/'), { type, plain, gzip, br });
   }
   return found;
 }
