@@ -42,11 +42,16 @@ export function deciderOf(request: FastifyRequest, reason?: string): Decider {
 }
 
 const TITLES: Readonly<Record<number, string>> = {
+  400: 'This address is not valid',
   401: 'Sign in first',
   403: 'Not allowed',
+  404: 'This page does not exist',
   429: 'Too many failed sign-ins',
   503: 'Not available now',
 };
+
+/** A second request has the same answer. */
+const LASTING = new Set([400, 404]);
 
 /** Answers with an error: `{"error": "…"}` below `/api/`, a page for a browser, else plain text. */
 export function refuse(
@@ -60,7 +65,7 @@ export function refuse(
   if (wantsPage(request))
     return reply
       .type('text/html; charset=utf-8')
-      .send(problemPage(TITLES[status] ?? 'An error occurred', error));
+      .send(problemPage(TITLES[status] ?? 'An error occurred', error, LASTING.has(status)));
   return reply.type('text/plain; charset=utf-8').send(`${error}\n`);
 }
 

@@ -5,7 +5,7 @@ import { limitConnections } from '../http/protocol/admission.ts';
 import { withoutBodies } from '../http/protocol/bodies.ts';
 import { answerBefore } from '../http/protocol/connections.ts';
 import { isProxyOf } from '../http/protocol/request.ts';
-import { deciderOf, type SignedIn, wantsPage } from './access.ts';
+import { deciderOf, refuse, type SignedIn, wantsPage } from './access.ts';
 import { addApi } from './api.ts';
 import { addGuard } from './guard.ts';
 import { escaped, metricsPage, page } from './pages.ts';
@@ -26,6 +26,9 @@ const HEADERS = {
   'referrer-policy': 'same-origin',
   'x-content-type-options': 'nosniff',
 };
+
+const BAD_ADDRESS =
+  'It has a sign % without two hexadecimal digits behind it. Write %25 for the sign itself, or open the page by its link.';
 
 const QUEUES = `
   <li><a href="${BOARD}">Queues</a>: waiting, running, completed and failed jobs`;
@@ -49,18 +52,18 @@ export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> 
     forceCloseConnections: true,
     requestTimeout: 20_000,
     http: { headersTimeout: 10_000 },
+    // The address has no route, so no hook runs.
+    frameworkErrors: (_, request, reply) => void refuse(request, reply.headers(HEADERS), 400, BAD_ADDRESS),
   });
 
   app.addHook('onRequest', async (_, reply) => {
     reply.headers(HEADERS);
   });
-  app.setErrorHandler((error: FastifyError, _, reply) => {
+  app.setErrorHandler((error: FastifyError, request, reply) => {
     const status = error.statusCode !== undefined && error.statusCode < 500 ? error.statusCode : 500;
-    return reply.code(status).type('text/plain; charset=utf-8').send('This did not work.\n');
+    return refuse(request, reply, status, 'This did not work.');
   });
-  app.setNotFoundHandler((_, reply) =>
-    reply.code(404).type('text/plain; charset=utf-8').send('Nothing here.\n'),
-  );
+  app.setNotFoundHandler((request, reply) => refuse(request, reply, 404, 'Nothing here.'));
 
   const { parts = [], db } = deps;
   answerBefore(app.server, (ordinary) =>

@@ -138,6 +138,48 @@ describe('the operators’ listener', () => {
     expect(body).toContain('href="/metrics"');
   });
 
+  const html = { ...bearer, accept: 'text/html,application/xhtml+xml' };
+
+  it('lists metrics in a page for a browser, with each series', async () => {
+    const metrics = `# HELP fleetbook_runs_total Runs <that> ended
+# TYPE fleetbook_runs_total counter
+fleetbook_runs_total{source="a, b}",outcome="changed"} 3
+fleetbook_runs_total{source="c",outcome="failed"} 1
+# HELP up One value
+# TYPE up gauge
+up{process="worker"} 7
+`;
+    await using shown = await buildOps({ token: 'a-token', metrics: async () => metrics, queues: [] });
+    const { headers, body } = await shown.inject({ url: '/metrics', headers: html });
+    expect(headers['content-type']).toBe('text/html; charset=utf-8');
+    expect(body).toContain(
+      '<code>fleetbook_runs_total</code> <strong><span class="muted">2 series</span></strong>',
+    );
+    expect(body).toContain('Runs &#60;that&#62; ended <em>counter</em>');
+    expect(body).toContain('<td>source=&#34;a, b}&#34;, outcome=&#34;changed&#34;<td>3\n');
+    expect(body).toContain('<code>up</code> <strong>7</strong>');
+  });
+
+  it.each([
+    ['/nothing', 404, 'This page does not exist'],
+    ['/sources/%', 400, 'This address is not valid'],
+    ['/sources/%E0%A4%A', 400, 'This address is not valid'],
+  ])('answers a browser at %s with %i and a page that leads on', async (url, status, title) => {
+    const { statusCode, headers, body } = await app.inject({ url, headers: html });
+    expect([statusCode, headers['content-type']]).toEqual([status, 'text/html; charset=utf-8']);
+    expect(headers['content-security-policy']).toMatch(/^default-src 'self';/);
+    expect(body).toContain(`<h1>${title}</h1>`);
+    expect(body).toContain('<a class="button" href="/">Open the first page</a>');
+  });
+
+  it('answers a program with the problem of an address with a bad escape', async () => {
+    const text = await app.inject({ url: '/sources/%', headers: bearer });
+    expect([text.statusCode, text.headers['content-type']]).toEqual([400, 'text/plain; charset=utf-8']);
+    expect(text.body).toMatch(/^It has a sign % without two hexadecimal digits behind it\./);
+    const json = await app.inject({ url: '/api/sources/%', headers: bearer });
+    expect([json.statusCode, json.json()]).toEqual([400, { error: text.body.trim() }]);
+  });
+
   it('does not show why metrics fail', async () => {
     await using broken = await buildOps({
       token: 't',

@@ -15,13 +15,13 @@ export function loginPage({ next, problem, oidc }: LoginPage): string {
     : '';
   return page(
     'Sign in',
-    `<h1>Fleetbook operations</h1>
+    `<h1>Sign in</h1>
 ${problem === undefined ? '' : alert(problem)}${link}<form method="post" action="/login">
   <input type="hidden" name="next" value="${escaped(next)}">
-  <label>Token <input name="token" type="password" autocomplete="current-password" maxlength="256" required autofocus></label>
-  <button>Sign in</button>
+  <label><span>Token</span> <input name="token" type="password" autocomplete="current-password" maxlength="256" required autofocus></label>
+  <button class="main">Sign in</button>
 </form>
-<p>No token yet? On the server:<br><code>fleetbook operator create &lt;name&gt; --role&nbsp;admin</code>`,
+<p class="muted">No token yet? On the server:<br><code>fleetbook operator create &lt;name&gt; --role&nbsp;admin</code>`,
   );
 }
 
@@ -29,5 +29,5 @@ ${problem === undefined ? '' : alert(problem)}${link}<form method="post" action=
 export function onwardPage(path: string): string {
   const next = escaped(ownPath(path));
   const refresh = `\n<meta http-equiv="refresh" content="0;url=${next}">`;
-  return page('Signed in', `<p>You are signed in. <a href="${next}">Continue</a>`, refresh);
+  return page('Signed in', `<p>You are signed in. <a href="${next}">Continue</a>`, { head: refresh });
 }
