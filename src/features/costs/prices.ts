@@ -65,7 +65,7 @@ export function pricedMachine(id: number, { machines, stored, book, question }: 
 export function foundPrice(machine: FoundMachine, term: PriceTerm, book: BookForTerm): Price {
   const { price, cap } = listOf(machine, term);
   const list = price === undefined ? missing(term) : nodePrice(price, cap);
-  return withBook(selectedMachine(machine), list, book);
+  return withBook(selectedMachine(machine), list, term, book);
 }
 
 function listOf({ price, monthlyCap, terms }: FoundMachine, term: PriceTerm) {
@@ -78,7 +78,7 @@ export function storedPrice(
   term: PriceTerm,
   book: BookForTerm,
 ): Price {
-  return withBook(row, row.isListed ? (priceOf(row, term) ?? missing(term)) : 'not_listed', book);
+  return withBook(row, row.isListed ? (priceOf(row, term) ?? missing(term)) : 'not_listed', term, book);
 }
 
 function priceOf(
@@ -102,7 +102,14 @@ export const unknownPrice = (reason: Reason): Price => ({
   reason,
 });
 
-function withBook(machine: SelectedMachine, list: NodePrice | Reason, book: BookForTerm): Price {
+function withBook(
+  machine: SelectedMachine,
+  list: NodePrice | Reason,
+  term: PriceTerm,
+  book: BookForTerm,
+): Price {
+  // A fixed price adds no term that the provider does not sell.
+  if (typeof list === 'string' && term !== 'on_demand') return unknownPrice(list);
   const entry = book.entryOf(machine);
   const known = typeof list === 'string' ? null : list;
   const price = nodePriceBy(known, entry);

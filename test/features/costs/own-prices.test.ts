@@ -99,6 +99,21 @@ describe('own prices', () => {
     });
   });
 
+  it('add no term that the provider does not sell, also if they are fixed', async () => {
+    const { small } = scene.sample;
+    await addEntry({ machine: small, price: '0.00001' });
+    await addEntry({ machine: small, price: '0.00002', term: 'reserved_1y' });
+    await using api = await openCosts(scene);
+    for (const term of ['spot', 'reserved_1y'])
+      expect(await costOf(api, `?term=${term}`)).toMatchObject({
+        machine: { price: null, price_source: null, entry: null, reason: 'term_not_sold' },
+        complete: false,
+      });
+    const path = '/v1/clusters/cluster-test/cost/history?term=spot';
+    const { steps } = await api.json<CostHistoryDocument>(path);
+    expect(steps.filter(({ price }) => price !== null)).toEqual([]);
+  });
+
   it('apply from their begin to their end, also in the past', async () => {
     const { small } = scene.sample;
     await scene.sql`

@@ -180,9 +180,11 @@ function priceOf(
     [undefined, term].includes(each.term) &&
     machine.name.startsWith(each.family ?? '');
   const [best] = entries.filter(fits).sort((a, b) => (rank(a) < rank(b) ? 1 : -1));
-  if (best?.price !== undefined) return { minute: new Wide(best.price), cap: undefined, entry: best.id };
   const list = term === 'on_demand' ? machine.price : machine.terms?.terms[term]?.price;
-  if (!machine.isListed || list === null || list === undefined) return undefined;
+  const isKnown = machine.isListed && list !== null && list !== undefined;
+  if (best?.price !== undefined && (isKnown || term === 'on_demand'))
+    return { minute: new Wide(best.price), cap: undefined, entry: best.id };
+  if (!isKnown) return undefined;
   const left = new Wide(100).minus(best?.discount ?? 0).div(100);
   const cap = term === 'on_demand' ? machine.terms?.monthly_cap?.price : undefined;
   const off = (amount: string) => new Wide(amount).times(left).round(15, Wide.roundHalfEven);
