@@ -242,7 +242,7 @@ it('a price in cents is read in cents, and neither one nor all of them reach rea
     const one = await fleetbook.sync();
     expect(one).toMatchObject({
       outcome: 'unchanged',
-      rejected: [{ key: 'p3@fi-hel1', code: 'price_jump' }],
+      rejected: ['p3@fi-hel1', 'p3@fi-hel1/monthly_cap'].map((key) => ({ key, code: 'price_jump' })),
     });
     upcloud(
       upstream,
