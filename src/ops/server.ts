@@ -69,6 +69,10 @@ export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> 
   answerBefore(app.server, (ordinary) =>
     withoutBodies(ordinary, (_, response) => void response.writeHead(400).end()),
   );
+  app.server.on('checkExpectation', (_, response) => {
+    // Its body is not read.
+    response.writeHead(417, { connection: 'close' }).end();
+  });
   const admission = limitConnections(app.server, {
     max: deps.connections ?? CONNECTIONS,
     setting: 'connections of the operators’ port',

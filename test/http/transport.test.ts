@@ -164,11 +164,16 @@ describe('a request is understood', () => {
 });
 
 describe('a body', () => {
-  const chunked = (method: string) =>
-    `${method} /healthz HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n`;
+  const chunked = (method: string, more = '') =>
+    `${method} /healthz HTTP/1.1\r\n${HOST}${more}Transfer-Encoding: chunked\r\n\r\n`;
   const chunks = Buffer.from('1\r\nx\r\n'.repeat(800_000));
 
-  it.each(['GET', 'POST'])('of small chunks is not read, by %s', async (method) => {
+  it.each([
+    ['GET', ''],
+    ['POST', ''],
+    ['GET', 'Expect: wonders\r\n'],
+    ['POST', 'Expect: wonders\r\n'],
+  ])('of small chunks is not read, by %s %s', async (method, more) => {
     const accepted = once(api.app.server, 'connection');
     const client = connect({ port, host: '127.0.0.1' }).on('error', () => {});
     const [server] = (await accepted) as [Socket];
@@ -177,11 +182,11 @@ describe('a body', () => {
       text += bytes.toString();
     });
     const closed = once(server, 'close');
-    client.write(chunked(method));
+    client.write(chunked(method, more));
     client.write(chunks);
     await closed;
     client.destroy();
-    if (method === 'GET') expect(text).toMatch(/^HTTP\/1\.1 400 .*\r\n/);
+    if (method === 'GET' && more === '') expect(text).toMatch(/^HTTP\/1\.1 400 .*\r\n/);
     expect(server.bytesRead).toBeLessThan(1_000_000);
   });
 
@@ -193,6 +198,11 @@ describe('a body', () => {
       'GET that waits for 100',
       `GET /healthz HTTP/1.1\r\n${HOST}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n`,
       400,
+    ],
+    [
+      'GET with an unknown expectation',
+      `GET /healthz HTTP/1.1\r\n${HOST}Expect: wonders\r\nContent-Length: 2\r\n\r\n`,
+      417,
     ],
     ['POST with chunks', `${chunked('POST')}2\r\n{}\r\n0\r\n\r\n`, 405],
     ['GET with an empty body', `GET /healthz HTTP/1.1\r\n${HOST}${CLOSE}Content-Length: 0\r\n\r\n`, 200],

@@ -50,6 +50,20 @@ it('one address without a token keeps no operator and no probe out', async () =>
   for (const socket of attack) socket.destroy();
 });
 
+it('the body of a request with an unknown expectation is not read', async () => {
+  await using small = await buildOps({ token: 'a-token', metrics: async () => '', queues: [] });
+  await small.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = small.server.address() as AddressInfo;
+  const client = connect({ port, host: '127.0.0.1' });
+  let text = '';
+  client.on('data', (bytes) => (text += bytes.toString()));
+  client.write(
+    'POST / HTTP/1.1\r\nHost: a\r\nExpect: wonders\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n',
+  );
+  await once(client, 'close');
+  expect(text).toMatch(/^HTTP\/1\.1 417 /);
+});
+
 describe('the operators’ listener', () => {
   const refused: readonly (readonly [what: string, headers: Record<string, string>])[] = [
     ['nothing', {}],

@@ -75,6 +75,8 @@ export function bodyRefuser(recorder: Recorder, refuseRequest: Refuse) {
 
 export function answerUpgradesAndExpects(server: Server, recorder: Recorder, refuseRequest: Refuse): void {
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    // Its body is not read.
+    response.shouldKeepAlive = false;
     refuseRequest(EXPECTATION_FAILED, request, response);
   });
   server.on('connect', (request: IncomingMessage, socket: Duplex) => {
