@@ -126,6 +126,24 @@ describe('connections', () => {
     for (const { socket } of [...own, ...others, next]) socket.destroy();
   });
 
+  it('of an address with its half still get answers to liveness probes, and 503 to others', async () => {
+    await using served = await serve({ maxConnections: 8 });
+    const { api, port } = served;
+    const own = [];
+    for (let i = 0; i < 4; i++) {
+      const client = await open(port);
+      expect(await sendRequest(client, requestOf(api.token))).toBe(200);
+      own.push(client);
+    }
+    const [probe, more] = [await open(port), await open(port)];
+    expect(await sendRequest(probe, requestOf(undefined, '/healthz'))).toBe(200);
+    expect(await sendRequest(more, requestOf(api.token))).toBe(503);
+    await until(() => probe.seen.isClosed && more.seen.isClosed);
+    const other = await open(port, '127.0.0.2');
+    expect(await sendRequest(other, requestOf(api.token))).toBe(200);
+    for (const { socket } of [...own, other]) socket.destroy();
+  });
+
   it('of a trusted proxy are not counted by address, and stay', async () => {
     await using served = await serve(
       { maxConnections: 4, strangerIdleMs: 1 },

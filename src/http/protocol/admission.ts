@@ -102,8 +102,8 @@ export function limitConnections(server: Server, limits: ConnectionLimits): Admi
     const isFull = hasShare || count >= max || (address !== undefined && strangers.size >= ofStrangers);
     const replaced = isFull ? strangers.replaceable(address, hasShare) : undefined;
     if (isFull && !replaced) {
-      if (hasShare) socket.destroy();
-      else addToReserve(socket, addressKey(remoteAddress));
+      // Also with its share: the kubelet's probes may have the address of a gateway.
+      addToReserve(socket, addressKey(remoteAddress));
       log(hasShare ? address : undefined);
       return;
     }
