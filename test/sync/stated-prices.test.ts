@@ -112,6 +112,39 @@ it('all jumps of a region are shown at once, and each needs one decision', async
   });
 });
 
+it('a jump for a large quantity is shown, and needs a decision of its own', async () => {
+  const batch = (...tiers: OfferedRegionPrice['tiers']) => [
+    region('a'),
+    ...offers('a', 10),
+    regionPrice('a', {
+      ...{ item: 'traffic_out', name: 'net', isDefault: true, unit: 'GB', per: undefined, currency: 'EUR' },
+      tiers,
+    }),
+  ];
+  const run = (...tiers: OfferedRegionPrice['tiers']) => scene.catalogue(batch(...tiers), { rates: RATES });
+  const free = { from: '0', amount: '0' };
+  const paid = { from: '100', amount: '0.09' };
+  await run(free, paid, { from: '10240', amount: '0.085' });
+  const wrong = { from: '10240', amount: '85' };
+  const key = 'a/traffic_out/net/10240';
+  expect(await run(free, paid, wrong)).toMatchObject({ outcome: 'unchanged', rejected: [{ key }] });
+  expect(await quarantined()).toEqual([[key, { amount: '85', per: 'month', currency: 'EUR' }]]);
+  // A new step is compared with the price that its quantity had.
+  expect(await run(free, paid, { from: '2048', amount: '85' })).toMatchObject({
+    rejected: [{ key: 'a/traffic_out/net/2048' }],
+  });
+  expect(await run(free, paid, { from: '2048', amount: '0.08' })).toMatchObject({
+    outcome: 'changed',
+    rejected: [],
+  });
+  await run(free, paid, wrong);
+  await acceptPrice(scene.store.db, 'acme', key, '85', OPERATOR);
+  expect(await run(free, paid, wrong)).toMatchObject({ outcome: 'changed', rejected: [] });
+  // Both steps jump at once.
+  const both = [free, { from: '100', amount: '9' }, { from: '10240', amount: '1' }];
+  expect(await run(...both)).toMatchObject({ rejected: [{ key: 'a/traffic_out/net' }, { key }] });
+});
+
 it('many jumps of a region hold the batch, and its preview has them', async () => {
   const batch = (amount: string) => [
     region('a'),

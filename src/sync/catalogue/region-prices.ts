@@ -120,25 +120,48 @@ function pricesOf(
 type Named = Pick<OfferedRegionPrice, 'item' | 'name'>;
 const isSameName = (one: Named, other: Named) => one.item === other.item && one.name === other.name;
 
-/** Returns the prices whose first amount above zero differs. */
+/**
+ * Returns the prices that differ. The first amount above zero is compared with the first one before, whatever their quantities; each
+ * further step is compared with the price that its quantity had before.
+ */
 function changesOf(
   regionCode: string,
   before: readonly StoredRegionPrice[],
   after: readonly StoredRegionPrice[],
 ): ChangedPrice[] {
-  return after.flatMap((price): ChangedPrice[] => {
+  return after.flatMap((price) => {
     const old = before.find((each) => isSameName(each, price));
-    const [from, to] = [old && comparedPrice(old), comparedPrice(price)];
-    if (!from || !to || isSamePrice(from, to)) return [];
-    const name = `${price.item}/${price.name}`;
-    return [{ kind: 'region', regionCode, name, type: name, unit: price.unit, before: from, after: to }];
+    if (!old) return [];
+    const type = `${price.item}/${price.name}`;
+    const [first, ...further] = paidSteps(price);
+    const steps = [
+      { name: type, from: paidSteps(old)[0], to: first },
+      ...further.map((to) => ({ name: `${type}/${to.from}`, from: stepAt(old, to.from), to })),
+    ];
+    return steps.flatMap(({ name, from, to }): ChangedPrice[] => {
+      if (!from || !to || isSamePrice(from.price, to.price)) return [];
+      const prices = { before: from.price, after: to.price };
+      return [{ kind: 'region', regionCode, name, type, unit: price.unit, ...prices }];
+    });
   });
 }
 
-/** Returns the price that jumps compare; undefined if everything is free. */
-function comparedPrice({ tiers, source }: StoredRegionPrice): ComparedPrice | undefined {
-  const first = source.tiers.findIndex(({ amount }) => Number(amount) > 0);
-  const [stated, converted] = [source.tiers[first], tiers[first]];
+interface PaidStep {
+  readonly from: string;
+  readonly price: ComparedPrice;
+}
+
+/** Returns the steps that cost something. */
+function paidSteps({ tiers, source }: StoredRegionPrice): PaidStep[] {
   const { per = null, currency } = source;
-  return stated && converted && { amount: stated.amount, per, currency, price: converted.price };
+  return source.tiers.flatMap(({ from, amount }, i) => {
+    const price = tiers[i]?.price;
+    return Number(amount) > 0 && price !== undefined ? { from, price: { amount, per, currency, price } } : [];
+  });
+}
+
+/** Returns the step of a quantity; undefined if it was free. */
+function stepAt(price: StoredRegionPrice, quantity: string): PaidStep | undefined {
+  const step = price.source.tiers.findLast(({ from }) => Number(from) <= Number(quantity));
+  return paidSteps(price).find(({ from }) => from === step?.from);
 }
