@@ -3,18 +3,19 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { Disposer } from '../app/disposer.ts';
-import { fillDemo } from '../app/processes/fill-demo.ts';
 import { SETTINGS } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
+import { AWS_PATH } from '../dev/sample/aws.ts';
 import {
   Market,
   OWN_HARDWARE,
   OWN_HARDWARE_PATH,
   OWN_HARDWARE_TOKEN,
   RATES_PATH,
-} from '../dev/demo/market.ts';
+} from '../dev/sample/market.ts';
 import { SAMPLE_RATES } from '../dev/sample/rates.ts';
 import { sampleSettings, startSampleUpstream } from '../dev/sample/upstream.ts';
+import { fillDemo } from './fill-demo.ts';
 import { decider, type Env } from './terminal/options.ts';
 import { print } from './terminal/output.ts';
 
@@ -36,9 +37,10 @@ async function demo(given: Environment, opensBrowser: boolean): Promise<void> {
   const market = new Market();
   const { endpointAt } = market;
   const upstream = closing.use(await startSampleUpstream({ endpointAt }));
-  const home = resolve(given.FLEETBOOK_HOME || SETTINGS.FLEETBOOK_HOME.fallback, 'demo');
-  mkdirSync(home, { recursive: true, mode: 0o700 });
-  const file = join(home, 'sources.json');
+  const home = resolve(given.FLEETBOOK_HOME || SETTINGS.FLEETBOOK_HOME.fallback);
+  const folder = join(home, 'demo');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const file = join(folder, 'sources.json');
   writeFileSync(file, `${JSON.stringify(sourcesFile(upstream.url), undefined, 2)}\n`);
   const kept = Object.entries(given).filter(
     ([name]) => OBEYED.some((obeyed) => obeyed === name) || OF_THE_SYSTEM.test(name),
@@ -56,16 +58,18 @@ async function demo(given: Environment, opensBrowser: boolean): Promise<void> {
   };
   const { up } = await import('../app/processes/up.ts');
   await up(env, {
-    fill: async (config, logger) => {
-      const by = decider(config, { reason: 'made by `fleetbook demo`' });
-      await fillDemo(config, logger, market, by);
-      market.breakDown();
-    },
-    onReady: (opsUrl) => {
-      print('');
-      print(`The console is at ${opsUrl}. Sign in with the token that starts with fbo_.`);
-      print(`Commands reach the demo with FLEETBOOK_HOME=${home}`);
-      if (opensBrowser && process.stdout.isTTY && !given.CI) openBrowser(opsUrl);
+    demo: {
+      fill: async (config, logger) => {
+        const by = decider(config, { reason: 'made by `fleetbook demo`' });
+        await fillDemo({ config, logger, market, by, folder });
+        market.breakDown();
+      },
+      onReady: (opsUrl) => {
+        print('');
+        print(`The console is at ${opsUrl}. Sign in with the token that starts with fbo_.`);
+        print('Commands find the demo while it runs, e.g. fleetbook status.');
+        if (opensBrowser && process.stdout.isTTY && !given.CI) openBrowser(opsUrl);
+      },
     },
   });
 }
@@ -80,6 +84,7 @@ function sourcesFile(url: string): object {
         tokenEnv: 'OWN_HARDWARE_TOKEN',
         options: { provider: 'Own hardware' },
       },
+      { id: 'aws', adapter: 'aws', url: url + AWS_PATH },
     ],
   };
 }

@@ -5,8 +5,8 @@ import { isWellFormedToken, type TokenKind } from '../domain/token.ts';
 import { takeLockOr } from './lock.ts';
 import { runningNotice, writeSecret } from './running.ts';
 
-/** Each mode has its own folder and database, so that sample and live data never mix. */
-export type Mode = 'sample' | 'live';
+/** Each mode has its own folder and database, so that invented and live data never mix. */
+export type Mode = 'sample' | 'live' | 'demo';
 
 type StoredToken = Extract<TokenKind, 'api' | 'operator'>;
 const FILES: Readonly<Record<StoredToken, string>> = { api: 'token', operator: 'operator-token' };

@@ -35,7 +35,7 @@ export function writeSecret(file: string, secret: string): void {
   renameSync(draft, file);
 }
 
-/** Returns the settings of a running `up`, live before sample, or undefined. @param root the setting FLEETBOOK_HOME */
+/** Returns the settings of a running `up`, live before sample before demo, or undefined. @param root the setting FLEETBOOK_HOME */
 export function runningEnvironment(root: string): Readonly<Record<string, string>> | undefined {
   return findRunning(root)?.environment;
 }
@@ -52,7 +52,7 @@ export function runningNotice(root: string): string | undefined {
 }
 
 function findRunning(root: string): Running | undefined {
-  for (const mode of ['live', 'sample']) {
+  for (const mode of ['live', 'sample', 'demo']) {
     const running = readRunning(resolve(root, mode, FILE));
     // A killed process does not remove its file.
     if (running && isAlive(running.process)) return running;

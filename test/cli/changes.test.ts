@@ -197,7 +197,7 @@ describe('fleetbook changes', () => {
     expect(stdout).toMatch(/: 0 price moves, 0 arrivals, 1 departure, 0 other\n/);
     expect(stdout).toMatch(/- retired +\d+ s +Second +other @ fsn1/);
     const early = await operator('changes', '--since', '2025-01-01');
-    expect(early.stdout).toContain('changes before 2025-06-01T00:00:00Z are deleted');
+    expect(early.stdout).toContain('the record of changes begins at 2025-06-01T00:00:00Z; CHANGES_KEPT sets');
     expect(JSON.parse((await operator('changes', '--since', '2025-01-01', '--json')).stdout)).toMatchObject({
       isComplete: false,
       keptSince: '2025-06-01T00:00:00Z',

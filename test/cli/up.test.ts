@@ -195,7 +195,7 @@ describe('fleetbook up', () => {
       CATALOGUE_RATES: 'EUR:1.1',
     });
     expect(up.output()).toMatch(
-      /^clusters: 0 clusters, .*\n {2}4 unknown_organization: organization "sample" does not exist; create it with: fleetbook org create sample/m,
+      /^clusters: 0 clusters, .*\n {2}5 unknown_organization: organization "sample" does not exist; create it with: fleetbook org create sample/m,
     );
   }, 240_000);
 

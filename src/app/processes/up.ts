@@ -56,10 +56,12 @@ const DEFAULT_ORGANIZATION = { slug: 'default', name: 'Default organization' };
 export interface UpOptions {
   /** Adds the public providers that need no credentials. */
   readonly live?: boolean;
-  /** Fills a new database before the first worker starts. */
-  readonly fill?: (config: Config, logger: Logger) => Promise<void>;
-  /** Called after `ready` is printed, with the address of the operators' pages. */
-  readonly onReady?: (opsUrl: string) => void;
+  readonly demo?: {
+    /** Fills a new database before the first worker starts. */
+    readonly fill: (config: Config, logger: Logger) => Promise<void>;
+    /** Called after `ready` is printed, with the address of the operators' pages. */
+    readonly onReady: (opsUrl: string) => void;
+  };
 }
 
 /** Runs everything on this machine until Ctrl-C, with own servers and the sample unless settings name others. */
@@ -77,9 +79,9 @@ export async function up(env: Environment, options: UpOptions): Promise<void> {
   const logger = openLogger({ LOG_LEVEL: env.LOG_LEVEL ? config.settings.LOG_LEVEL : 'info' }, 'up');
   await using closing = new Disposer();
   const root = config.settings.FLEETBOOK_HOME;
-  const home = closing.use(openHome(root, content));
+  const home = closing.use(openHome(root, options.demo ? 'demo' : content));
   await checkPortsAreFree(config.settings, [API, OPS]).catch((error: unknown) => {
-    // The `up` of the other mode, live or sample, may hold the port.
+    // The `up` of another mode may hold the port.
     const notice = runningNotice(root);
     throw notice === undefined ? error : new CommandFailure(notice);
   });
@@ -120,7 +122,7 @@ async function start(
   home: Home,
   closing: Disposer,
   logger: Logger,
-  { fill, onReady }: UpOptions,
+  { demo }: UpOptions,
 ): Promise<void> {
   const supervisor = closing.use(new Supervisor({ log: logger }));
   const servers = await startServers(config, home.folder, { supervisor, notify: print });
@@ -131,7 +133,7 @@ async function start(
     administration(store.db, decider(config, { reason: FIRST_START })),
     store,
     home,
-    content,
+    content === 'sample' || demo ? SAMPLE_ORGANIZATION : DEFAULT_ORGANIZATION,
   );
 
   const signIn = await signInOfFeatures(store.db, decider(config, { reason: FIRST_START }), home);
@@ -149,7 +151,7 @@ async function start(
   const running = readConfig(childEnv, FEATURE_CONFIG);
   const variables = variablesRead(childEnv, FEATURE_CONFIG);
   closing.use(announceRunning(home.folder, variables));
-  await fill?.(running, logger);
+  await demo?.fill(running, logger);
   const script = programScript();
   const worker = { script, args: ['work'], nodeArgs: WORKER_NODE_ARGS, env: childEnv };
   await processes.start('work', () => startChild(worker));
@@ -183,7 +185,7 @@ async function start(
   print('');
   print(`fleetbook ready ${url} token ${token}`);
   print(`curl -H 'Authorization: Bearer ${token}' '${url}${path}'`);
-  onReady?.(opsUrl);
+  demo?.onReady(opsUrl);
 }
 
 async function examplePath(sql: Sql): Promise<string> {
@@ -224,9 +226,8 @@ async function organizationAndToken(
   changes: Administration,
   store: Store,
   home: Home,
-  content: Content,
+  wanted: { readonly slug: string; readonly name: string },
 ): Promise<{ organization: Organization; token: string }> {
-  const wanted = content === 'sample' ? SAMPLE_ORGANIZATION : DEFAULT_ORGANIZATION;
   const organization =
     (await firstOrganization(store.db)) ?? (await changes.createOrganization(wanted.slug, wanted.name));
   if (!organization)

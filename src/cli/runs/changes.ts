@@ -51,7 +51,7 @@ function changesText(found: FoundChanges, now: Date, width: number): string {
     clusterSummary(clusters),
     ...(isComplete
       ? []
-      : [`changes before ${keptSince} are deleted; CHANGES_KEPT sets how many days they are stored`]),
+      : [`the record of changes begins at ${keptSince}; CHANGES_KEPT sets how many days it covers`]),
   ];
   const columns = (row: { changedAt: string; provider: string }) => [age(row.changedAt, now), row.provider];
   const parts = [machineLines(machines, width, columns), clusterLines(clusters, width)].filter(Boolean);

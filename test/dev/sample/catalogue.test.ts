@@ -132,38 +132,42 @@ describe('the sample clusters', () => {
     expect(created).toEqual(clusters.map((cluster) => cluster.created_at));
   });
 
-  it('have exactly the fields of the contract, and the organization', () => {
+  it('have exactly the fields of the contract, the organization, and a name where several machines have the size', () => {
     for (const cluster of clusters) {
       expect(Object.keys(cluster).sort()).toEqual(
         'created_at disks machine name organization provider region replicas shards slug status user'.split(
           ' ',
         ),
       );
-      expect(Object.keys(cluster.machine).sort()).toEqual(['cpu', 'id', 'ram', 'ram_unit']);
+      const { name, ...machine }: { name?: string } = cluster.machine;
+      expect(Object.keys(machine).sort()).toEqual(['cpu', 'id', 'ram', 'ram_unit']);
+      expect(name).toBe(cluster.slug === 'reports-chicago' ? 'g7-premium-4' : undefined);
       expect(cluster.created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}$/);
       expect(cluster.organization).toBe(SAMPLE_ORGANIZATION.slug);
     }
   });
 
-  it('are four, in each usual status, at both providers', () => {
+  it('are five, in each usual status, at both providers', () => {
     expect(clusters.map((cluster) => cluster.status).sort()).toEqual([
+      'Active',
       'Active',
       'Active',
       'Creating',
       'Stopped',
     ]);
     expect(new Set(clusters.map((cluster) => cluster.provider.name))).toEqual(new Set(catalogues.keys()));
-    expect(new Set(clusters.map((cluster) => cluster.slug)).size).toBe(4);
+    expect(new Set(clusters.map((cluster) => cluster.slug)).size).toBe(5);
   });
 
   it.each(clusters)('$name runs on one machine type of its region, with the published ids', (cluster) => {
     const catalogue = catalogues.get(cluster.provider.name);
     expect(catalogue?.provider).toEqual(cluster.provider);
     expect(catalogue?.regions.get(cluster.region.code)).toBe(cluster.region.name);
-    const { cpu, ram, ram_unit } = cluster.machine;
+    const { name, cpu, ram, ram_unit }: { name?: string } & typeof cluster.machine = cluster.machine;
     const fitting = catalogue?.offers.filter(
       (offer) =>
         offer.regionCode === cluster.region.code &&
+        offer.name === (name ?? offer.name) &&
         offer.cpu === cpu &&
         offer.ram === ram &&
         offer.ramUnit === ram_unit,

@@ -38,8 +38,7 @@ export function ChangesView({ place }: { place: Place }) {
       <Progress {...answer} />
       {data && !data.isComplete && (
         <p class="calm">
-          Changes before {utc(data.keptSince)} are deleted. CHANGES_KEPT sets for how many days they are
-          stored.
+          The record of changes begins at {utc(data.keptSince)}. CHANGES_KEPT sets how many days it covers.
         </p>
       )}
       {data && <Subjects place={place} data={data} />}

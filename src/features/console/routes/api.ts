@@ -217,7 +217,7 @@ export interface RunAnswer extends RunNeighbours {
 
 export interface ChangesAnswer {
   readonly since: string;
-  /** Changes before this time are deleted. */
+  /** The record of changes begins here. */
   readonly keptSince: string;
   /** False if `since` is before `keptSince`. */
   readonly isComplete: boolean;

@@ -2,37 +2,52 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { print } from '../../cli/terminal/output.ts';
-import type { Config } from '../../config/config.ts';
-import { administration } from '../../db/administration.ts';
-import { openStore, type Sql } from '../../db/connection/connect.ts';
-import { sourceStatus } from '../../db/sources.ts';
-import { DAYS, type Market, OWN_HARDWARE } from '../../dev/demo/market.ts';
-import type { Decider } from '../../domain/operator.ts';
-import { composeWorker, type Worker } from '../worker.ts';
+import { composeWorker, type Worker } from '../app/worker.ts';
+import type { Config } from '../config/config.ts';
+import { administration } from '../db/administration.ts';
+import { openStore, type Sql } from '../db/connection/connect.ts';
+import { sourceStatus } from '../db/sources.ts';
+import { DAYS, type Market, OWN_HARDWARE } from '../dev/sample/market.ts';
+import type { Decider } from '../domain/operator.ts';
+import { makeExports } from '../features/exports/make.ts';
+import { readNames } from '../features/price-book/names.ts';
+import { priceBookChanges } from '../features/price-book/write.ts';
+import { print } from './terminal/output.ts';
 
 const ORGANIZATIONS = [
   { slug: 'acme', name: 'Acme' },
   { slug: 'globex', name: 'Globex' },
 ] as const;
 
+const [OLDEST_DAY] = DAYS;
+
+/** An organization's own price, and one of a machine that its clusters use. */
+const OWN_PRICES = [
+  { provider: 'AWS', discount: '8' },
+  { machine: 'm6a.large@eu-central-1', price: '0.0015' },
+];
+
+interface Filling {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly market: Market;
+  readonly by: Decider;
+  /** Where a file marks that the database is full. */
+  readonly folder: string;
+}
+
 /** Fills a new database with a month of history. @throws Error if an earlier filling was interrupted */
-export async function fillDemo(
-  config: Config,
-  logger: Logger,
-  market: Market,
-  decider: Decider,
-): Promise<void> {
-  const marker = join(config.settings.FLEETBOOK_HOME, 'filled');
+export async function fillDemo({ config, logger, market, by, folder }: Filling): Promise<void> {
+  const marker = join(folder, 'filled');
   if (existsSync(marker)) return;
   await using worker = composeWorker(config, logger);
   const { store } = worker;
   if ((await sourceStatus(store.sql)).length > 0)
     throw new Error(
-      `the demo was stopped before its history was complete; remove ${config.settings.FLEETBOOK_HOME} and start it again`,
+      `the demo was stopped before its history was complete; remove ${folder} and start it again`,
     );
   print('reading a month of invented prices');
-  const changes = administration(store.db, decider);
+  const changes = administration(store.db, by);
   for (const { slug, name } of ORGANIZATIONS) await changes.createOrganization(slug, name);
   await using owner = openStore({ url: config.settings.DATABASE_URL ?? '', role: 'owner', connections: 1 });
   for (const day of DAYS) {
@@ -41,6 +56,13 @@ export async function fillDemo(
     await readAll(config, worker, day);
     if (day > 0) await moveBack(owner.sql, now, day);
   }
+  // The record of changes is as old as the first run.
+  await owner.sql`update lineage set changes_since = changes_since - make_interval(days => ${OLDEST_DAY})`;
+  const book = priceBookChanges(store.db, by);
+  const names = await readNames(store.sql, OWN_PRICES);
+  for (const entry of OWN_PRICES) await book.add(ORGANIZATIONS[0].slug, entry, names);
+  // Without files, an alert would report a month without them.
+  await makeExports(store, join(folder, 'exports'));
   writeFileSync(marker, '');
 }
 

@@ -1,7 +1,11 @@
-/** The invented market of the demo: the sample's upstreams with moving prices, a price list and a file of rates. */
-import clusters from '../sample/clusters.json' with { type: 'json' };
-import { SAMPLE_RATES } from '../sample/rates.ts';
-import { type Endpoint, SAMPLE_ENDPOINTS } from '../sample/upstream.ts';
+/**
+ * The month of history that the demo adds to the sample: moving prices that end at those of the sample, AWS with its terms, a
+ * price list, a file of rates, and the clusters of two more organizations.
+ */
+import { AWS_ENDPOINTS } from './aws.ts';
+import clusters from './clusters.json' with { type: 'json' };
+import { SAMPLE_RATES } from './rates.ts';
+import { type Endpoint, SAMPLE_ENDPOINTS } from './upstream.ts';
 
 /** The days before today on which the demo reads its sources. 0 is the start of the demo. */
 export const DAYS = [30, 21, 14, 7, 0] as const;
@@ -15,25 +19,26 @@ export const OWN_HARDWARE_TOKEN = 'demo';
 interface Move {
   /** Prefix of the types' names. */
   readonly types: string;
-  readonly day: number;
-  /** Percent of the sample's price, from this day on. */
+  /** The price holds until this many days before today. */
+  readonly until: number;
+  /** Percent of the sample's price. */
   readonly percent: number;
 }
 
-/** Each day moves fewer prices than the guards hold. */
+/** Earlier prices, the oldest first. Each day moves fewer prices than the guards hold. */
 const MOVES: readonly Move[] = [
-  { types: 'cpx', day: 21, percent: 104 },
-  { types: 'metal.2', day: 14, percent: 95 },
-  { types: 'ccx1', day: 14, percent: 97 },
-  { types: 'cax1', day: 7, percent: 92 },
-  { types: 'cpx', day: 0, percent: 101 },
-  { types: 'g6-dedicated', day: 21, percent: 103 },
-  { types: 'g6-standard', day: 14, percent: 98 },
-  { types: 'g6-nanode', day: 7, percent: 90 },
+  { types: 'cpx', until: 21, percent: 97 },
+  { types: 'cpx', until: 0, percent: 101 },
+  { types: 'metal.2', until: 14, percent: 105 },
+  { types: 'ccx1', until: 14, percent: 103 },
+  { types: 'cax1', until: 7, percent: 108 },
+  { types: 'g6-dedicated', until: 21, percent: 97 },
+  { types: 'g6-standard', until: 14, percent: 102 },
+  { types: 'g6-nanode', until: 7, percent: 110 },
 ];
 
 /** The type that the provider adds on a day. */
-const NEW_TYPE = { name: 'cx53', day: 14 };
+const NEW_TYPE = { name: 'g6-standard-1', day: 14 };
 /** The type that is sold out in one location from a day on. */
 const SOLD_OUT = { name: 'cax31', location: 'fsn1', day: 7 };
 
@@ -73,7 +78,7 @@ export class Market {
     if (path === OWN_HARDWARE_PATH)
       return { rows: this.#ownHardware(), token: this.#isBroken ? 'renewed' : OWN_HARDWARE_TOKEN };
     if (path === RATES_PATH) return { rows: ratesFile() };
-    const endpoint = SAMPLE_ENDPOINTS.get(path);
+    const endpoint = SAMPLE_ENDPOINTS.get(path) ?? AWS_ENDPOINTS.get(path);
     if (!endpoint || !Array.isArray(endpoint.rows)) return endpoint;
     if (path.endsWith('/server_types')) return { ...endpoint, rows: this.#hetzner(endpoint.rows) };
     if (path.endsWith('/linode/types')) return { ...endpoint, rows: this.#linode(endpoint.rows) };
@@ -84,20 +89,18 @@ export class Market {
   #hetzner(rows: readonly unknown[]): unknown[] {
     const types = rows as readonly HetznerType[];
     const moved = (name: string, { net }: Net) => ({ net: this.#moved(name, Number(net)).toFixed(10) });
-    return types
-      .filter(({ name }) => name !== NEW_TYPE.name || this.#isReached(NEW_TYPE.day))
-      .map((type) => ({
-        ...type,
-        locations: type.locations.map((location) => ({
-          ...location,
-          ...(this.#isSoldOut(type.name, location.name) && { available: false }),
-        })),
-        prices: type.prices.map((price) => ({
-          ...price,
-          price_hourly: moved(type.name, price.price_hourly),
-          price_monthly: moved(type.name, price.price_monthly),
-        })),
-      }));
+    return types.map((type) => ({
+      ...type,
+      locations: type.locations.map((location) => ({
+        ...location,
+        ...(this.#isSoldOut(type.name, location.name) && { available: false }),
+      })),
+      prices: type.prices.map((price) => ({
+        ...price,
+        price_hourly: moved(type.name, price.price_hourly),
+        price_monthly: moved(type.name, price.price_monthly),
+      })),
+    }));
   }
 
   #linode(rows: readonly unknown[]): unknown[] {
@@ -108,11 +111,13 @@ export class Market {
       hourly: Number((this.#moved(id, price.hourly) * unit).toFixed(6)),
       monthly: Number((this.#moved(id, price.monthly) * unit).toFixed(2)),
     });
-    return types.map((type) => ({
-      ...type,
-      price: moved(type.id, type.price),
-      region_prices: type.region_prices.map((price) => moved(type.id, price)),
-    }));
+    return types
+      .filter(({ id }) => id !== NEW_TYPE.name || this.#isReached(NEW_TYPE.day))
+      .map((type) => ({
+        ...type,
+        price: moved(type.id, type.price),
+        region_prices: type.region_prices.map((price) => moved(type.id, price)),
+      }));
   }
 
   #ownHardware(): unknown[] {
@@ -136,9 +141,23 @@ export class Market {
     );
   }
 
+  /** Those of the sample stay in its organization. */
   #clusters(): unknown[] {
-    const [first, ...others] = clusters;
-    const acme = others.map((cluster) => ({ ...cluster, organization: 'acme' }));
+    const onAws = (name: string, machine: object, shards: number) => ({
+      ...clusters[0],
+      organization: 'acme',
+      name,
+      slug: name.toLowerCase(),
+      region: { name: 'EU (Frankfurt)', code: 'eu-central-1' },
+      provider: { id: 2, name: 'AWS' },
+      shards,
+      replicas: 2,
+      machine: { ram_unit: 'Binary', ...machine },
+    });
+    const acme = [
+      onAws('Checkout', { name: 'm6i.xlarge', cpu: 4, ram: 16 }, 2),
+      onAws('Sessions', { name: 'm6a.large', cpu: 2, ram: 8 }, 1),
+    ];
     const [orders, ...later] = clusters.map((cluster, index) => ({
       ...cluster,
       organization: 'globex',
@@ -146,12 +165,12 @@ export class Market {
       slug: `orders-${index + 1}`,
       shards: index + 1,
     }));
-    return [{ ...first, organization: 'default' }, ...acme, orders, ...(this.#isReached(7) ? later : [])];
+    return [...clusters, ...acme, orders, ...(this.#isReached(7) ? later : [])];
   }
 
   #moved(type: string, price: number): number {
-    const reached = MOVES.filter(({ types, day }) => type.startsWith(types) && this.#isReached(day));
-    return (price * (reached.at(-1)?.percent ?? 100)) / 100;
+    const move = MOVES.find(({ types, until }) => type.startsWith(types) && this.day > until);
+    return (price * (move?.percent ?? 100)) / 100;
   }
 
   #isSoldOut(type: string, location: string): boolean {
