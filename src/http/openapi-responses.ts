@@ -133,7 +133,7 @@ export const RESPONSES = {
     notAcceptable: NOT_ACCEPTABLE,
   }),
   429: problems(
-    'The token has exceeded the limit that the operator has set',
+    'The token has exceeded the limit that the operator has set, or too many requests of the connection wait for their answers',
     { tooManyRequests: tooMany(600, 21) },
     {
       'Retry-After': { ...RETRY_AFTER, example: '21' },

@@ -70,14 +70,14 @@ it('searches of many connections leave the event loop to others', async () => {
   for (const client of [health, ...clients]) client.destroy();
 });
 
-it('of one connection at most 64 requests wait; the others get 503 in their order', async () => {
+it('of one connection at most 64 requests wait; the others get 429 in their order', async () => {
   const { counts, features } = slowSearch();
   await using api = await testApi({ features });
   const port = await listen(api.app);
   const last = searchOf(api.token, 'Connection: close\r\n');
   const answers = await exchange(port, searchOf(api.token).repeat(99) + last);
   const statuses = answers.map(({ status }) => status);
-  expect(statuses).toEqual([...Array(65).fill(200), ...Array(35).fill(503)]);
+  expect(statuses).toEqual([...Array(65).fill(200), ...Array(35).fill(429)]);
   expect(answers.at(-1)?.headers).toMatchObject({
     'content-type': 'application/problem+json',
     'retry-after': '1',

@@ -12,7 +12,7 @@ const QUEUED_AT_MOST = 64;
 /** Milliseconds of reads in one turn of the event loop. A single read may take longer. */
 const TURN_MS = 5;
 
-const TOO_MANY = new Problem(503, {
+const TOO_MANY = new Problem(429, {
   detail: `${QUEUED_AT_MOST} requests of this connection wait for their answers; read some before you send more.`,
   headers: { 'retry-after': '1' },
 });
