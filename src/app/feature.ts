@@ -9,7 +9,7 @@ import type { Config, Environment, WithSections } from '../config/config.ts';
 import type { Configured, Setting } from '../config/settings.ts';
 import type { Sql } from '../db/connection/client.ts';
 import type { Database, Store } from '../db/connection/connect.ts';
-import type { AcknowledgedAlert, Condition } from '../domain/alert.ts';
+import type { Condition, OpenAlert } from '../domain/alert.ts';
 import type { Decider } from '../domain/operator.ts';
 import type { ApiFeature } from '../http/app.ts';
 import type { OpsPart } from '../ops/part.ts';
@@ -86,8 +86,8 @@ export interface FeatureConditions {
 }
 
 export interface OpenAlerts {
-  /** Finds open alerts that an operator has acknowledged. */
-  acknowledged(sql: Sql): Promise<readonly AcknowledgedAlert[]>;
+  /** Returns the open alerts, the newest first. */
+  all(sql: Sql): Promise<readonly OpenAlert[]>;
   /** Returns when the open alert of a kind opened (RFC 3339); null if none is open. */
   openSince(sql: Sql, kind: string): Promise<string | null>;
   /** Returns a text that changes with every open alert and every message. */

@@ -5,18 +5,23 @@ import { databaseUrl } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
 import type { Sql } from '../db/connection/client.ts';
 import { postgresProblem } from '../db/connection/server-problem.ts';
-import { areRatesNeeded } from '../db/prices/currency.ts';
+import {
+  allSources,
+  findProblems,
+  isNeeded,
+  type JudgedSource,
+  readSourceFacts,
+  type SourceProblem,
+} from '../db/problems.ts';
 import { missingRates } from '../db/quarantine.ts';
-import { type SourceStatus, sourceStatus } from '../db/sources.ts';
-import { type AcknowledgedAlert, acknowledgementText } from '../domain/alert.ts';
-import type { PricedSource } from '../domain/prices/exchange-rates.ts';
+import type { SourceStatus } from '../db/sources.ts';
+import { acknowledgementText, type OpenAlert } from '../domain/alert.ts';
 import { nextSlot } from '../domain/schedule.ts';
-import { COUNTED } from '../domain/source.ts';
 import { UsageFailure } from './terminal/failure.ts';
 import { liveView } from './terminal/live-view.ts';
 import { openDatabase } from './terminal/open-database.ts';
 import { add, type Env, type Json } from './terminal/options.ts';
-import { age, count, idTable, show, wrapped } from './terminal/output.ts';
+import { age, ago, count, idTable, show, wrapped } from './terminal/output.ts';
 import {
   disabledNote,
   missingRateLines,
@@ -36,8 +41,10 @@ interface ShownStatus extends Omit<SourceStatus, 'registeredAt'> {
   readonly needed: boolean;
   /** Currencies without an exchange rate: machines with such prices are not published. */
   readonly missingRates: readonly string[];
+  /** The most urgent first. */
+  readonly problems: readonly SourceProblem[];
   /** Open alerts about it that an operator has acknowledged. */
-  readonly acknowledgedAlerts: readonly Omit<AcknowledgedAlert, 'source'>[];
+  readonly acknowledgedAlerts: readonly Omit<OpenAlert, 'source'>[];
 }
 
 const WIDTH = 80;
@@ -85,47 +92,33 @@ export async function statusCommand(env: Environment, options: Json & { watch?: 
 
 async function readStatus(
   sql: Sql,
-  sources: readonly (PricedSource & Pick<NamedSource, 'schedule'>)[],
+  sources: readonly (JudgedSource & Pick<NamedSource, 'schedule'>)[],
   now: Date,
 ): Promise<ShownStatus[]> {
-  const statuses = await sourceStatus(sql);
-  const isRateNeeded = await areRatesNeeded(sql, sources, statuses);
-  const stored = new Map(statuses.map((status) => [status.id, status]));
+  const facts = await readSourceFacts(sql, sources);
+  const problems = Map.groupBy(findProblems(sources, facts, now), ({ source }) => source);
   const missing = await missingRates(sql);
-  const acknowledged = Map.groupBy((await openAlerts?.acknowledged(sql)) ?? [], ({ source }) => source);
-  const moreOf = ({ id, kind }: Pick<SourceStatus, 'id' | 'kind'>) => ({
-    needed: kind !== 'rates' || isRateNeeded,
-    missingRates: missing.get(id) ?? [],
-    acknowledgedAlerts: (acknowledged.get(id) ?? []).map(({ source: _, ...alert }) => alert),
+  const alerts = Map.groupBy((await openAlerts?.all(sql)) ?? [], ({ source }) => source);
+  const shown = allSources(sources, facts.status).map((status): ShownStatus => {
+    const { id } = status;
+    const config = sources.find((each) => each.id === id);
+    return {
+      ...status,
+      registeredAt: status.registeredAt || null,
+      configured: config !== undefined,
+      nextSlot: config && !status.disabled ? nextSlot(config.schedule, now) : null,
+      needed: isNeeded(status, facts),
+      missingRates: missing.get(id) ?? [],
+      problems: problems.get(id) ?? [],
+      acknowledgedAlerts: (alerts.get(id) ?? [])
+        .filter(({ acknowledgement }) => acknowledgement !== null)
+        .map(({ source: _, ...alert }) => alert),
+    };
   });
-  const shown = sources.map((source): ShownStatus => {
-    const { id, kind } = source;
-    const never = { ...NEVER_RAN, counted: COUNTED[kind] };
-    const status = { id, kind, ...(stored.get(id) ?? never), ...moreOf(source) };
-    return { ...status, configured: true, nextSlot: status.disabled ? null : nextSlot(source.schedule, now) };
-  });
-  for (const status of stored.values()) {
-    if (!shown.some(({ id }) => id === status.id))
-      shown.push({ ...status, ...moreOf(status), configured: false, nextSlot: null });
-  }
-  return shown;
+  const place = new Map(sources.map(({ id }, index) => [id, index]));
+  const placeOf = ({ id }: ShownStatus) => place.get(id) ?? sources.length;
+  return shown.sort((one, other) => placeOf(one) - placeOf(other));
 }
-
-/** The state of a source that no run and no worker has registered. */
-const NEVER_RAN = {
-  lastRun: null,
-  lastEnded: null,
-  verifiedAt: null,
-  registeredAt: null,
-  retiredAt: null,
-  disabled: null,
-  paused: null,
-  regions: [],
-  known: 0,
-  published: 0,
-  quarantined: 0,
-  held: 0,
-};
 
 const HEAD = ['SOURCE', 'LAST RUN', 'OUTCOME', 'LAST GOOD', 'NEXT UTC', 'KNOWN', 'PUBLISHED'] as const;
 const SHORTEST_ID = 12;
@@ -146,38 +139,66 @@ export function statusTable(sources: readonly ShownStatus[], now: Date, width = 
   return notes.length > 0 ? `${table}\n${notes.join('')}` : table;
 }
 
-/** Returns notes for an operator: the last error, also during a new attempt, and what needs a decision. */
+/** Returns notes for an operator: each problem, what needs a decision, and what is intended. */
 function notesOf(source: ShownStatus, now: Date): string[] {
-  const { id, lastRun, lastEnded, held, quarantined } = source;
-  const notes: string[] = [];
+  const { id, lastRun, quarantined } = source;
+  const notes = source.problems.flatMap((problem) => problemNotes(problem, source, now));
+  if (lastRun?.outcome === 'cancelled' && lastRun.error) notes.push(`${id}: ${lastRun.error}`);
   if (!source.needed) notes.push(`${id}: cannot be read; no price needs its rates`);
-  else if (lastRun?.error) notes.push(`${id}: ${lastRun.error}`);
-  else if (lastRun?.outcome === 'running' && lastEnded?.error)
-    notes.push(
-      `${id}: runs again; ${age(lastEnded.finishedAt, now)} ago it ended with ${lastEnded.outcome}: ${lastEnded.error}`,
-    );
-  if (held > 0) notes.push(`${id}: a batch is held for a decision; see \`fleetbook hold show ${id}\``);
   if (quarantined > 0)
     notes.push(
       `${id}: ${count(quarantined, 'row')} ${quarantined === 1 ? 'is' : 'are'} quarantined; see \`fleetbook rejected ${id}\``,
     );
   for (const { id: alert, kind, acknowledgement } of source.acknowledgedAlerts)
-    notes.push(`${id}: alert ${alert} ${kind} is ${acknowledgementText(acknowledgement, now)}`);
+    if (acknowledgement)
+      notes.push(`${id}: alert ${alert} ${kind} is ${acknowledgementText(acknowledgement, now)}`);
   notes.push(...missingRateLines(source.missingRates).map((line) => `${id}: ${line}`));
-  notes.push(...unreadRegionNotes(source, now));
   if (source.disabled) notes.push(disabledNote(id, source.disabled, now));
   if (source.paused) notes.push(pausedNote(id, source.paused));
   if (!source.configured) notes.push(notConfigured(source, now));
   return notes;
 }
 
-function* unreadRegionNotes({ id, regions }: ShownStatus, now: Date): Generator<string> {
-  for (const { code, verifiedAt, unreadSince, reason } of regions) {
-    if (unreadSince === null) continue;
+function problemNotes(problem: SourceProblem, source: ShownStatus, now: Date): string[] {
+  const { kind, text, since } = problem;
+  const { id, lastRun, lastEnded, failedRuns } = source;
+  switch (kind) {
+    case 'held':
+      return [`${id}: a batch is held for a decision; see \`fleetbook hold show ${id}\``];
+    case 'failing': {
+      const row = failedRuns > 1 ? ` (the last ${failedRuns} runs failed, the first ${ago(since, now)})` : '';
+      const again =
+        lastRun?.outcome === 'running'
+          ? `runs again; its last run failed ${ago(lastEnded?.finishedAt, now)}: `
+          : '';
+      return [`${id}: ${again}${text}${row}`];
+    }
+    case 'stale-regions':
+    case 'unread-regions':
+      return [...regionNotes(problem, source, now)];
+    // A cell of the table states the first one, and the note of the others has its own text.
+    case 'never-read':
+    case 'paused':
+    case 'not-configured':
+      return [];
+    default:
+      return [`${id}: ${text}`];
+  }
+}
+
+function* regionNotes(
+  { regions: codes }: SourceProblem,
+  { id, regions }: ShownStatus,
+  now: Date,
+): Generator<string> {
+  for (const { code, verifiedAt, reason } of regions) {
+    if (!codes?.includes(code)) continue;
     const shown =
       verifiedAt === null
         ? 'it has never been read, and readers do not see it'
-        : `readers have its data of ${age(verifiedAt, now)} ago`;
-    yield `${id}: region ${code} could not be read: ${reason}; ${shown}`;
+        : `readers have its data of ${ago(verifiedAt, now)}`;
+    yield reason === null
+      ? `${id}: region ${code} was not read lately; ${shown}`
+      : `${id}: region ${code} could not be read: ${reason}; ${shown}`;
   }
 }

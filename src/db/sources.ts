@@ -89,6 +89,11 @@ export interface SourceStatus extends Omit<StoredSource, 'adapter'> {
   readonly published: number;
   readonly quarantined: number;
   readonly held: number;
+  readonly heldSince: string | null;
+  /** Failed and interrupted runs since the last good one. */
+  readonly failedRuns: number;
+  /** The end of the first of them, RFC 3339. */
+  readonly failingSince: string | null;
 }
 
 /** Returns all sources by id, with their last runs and counts of their rows. */
@@ -110,13 +115,25 @@ export async function sourceStatus(sql: Sql): Promise<SourceStatus[]> {
       case when s.kind = 'rates' then rates.count
         else coalesce(plans.published, machines.published + coalesce(clusters.count, 0)) end as published,
       (select count(*)::int from quarantined_rows q where q.source_id = s.id) as quarantined,
-      (select count(*)::int from held_batches h where h.source_id = s.id and h.status = 'pending') as held
+      held.count as held, ${instant(sql, 'held.since')} as "heldSince",
+      failed.count as "failedRuns", ${instant(sql, 'failed.since')} as "failingSince"
     from sources s cross join (select count(*)::int as count from exchange_rates) rates
     -- A count per source reads only an index. A group by the source's name compares a million names.
     cross join lateral (
       select count(*)::int as known, (count(*) - count(excluded_reason))::int as published
       from machines m where m.source_id = s.id and m.retired_at is null
     ) machines
+    cross join lateral (
+      select count(*)::int as count, min(h.held_since) as since
+      from held_batches h where h.source_id = s.id and h.status = 'pending'
+    ) held
+    cross join lateral (
+      select count(*)::int as count, min(coalesce(r.finished_at, r.started_at)) as since from sync_runs r
+      where r.source_id = s.id and r.outcome in ('failed', 'interrupted') and r.id > coalesce((
+        select good.id from sync_runs good
+        where good.source_id = s.id and good.outcome in ('changed', 'unchanged', 'held')
+        order by good.id desc limit 1), 0)
+    ) failed
     left join (
       select source_id, count(*)::int as count from clusters where retired_at is null group by source_id
     ) clusters on clusters.source_id = s.id
@@ -125,26 +142,6 @@ export async function sourceStatus(sql: Sql): Promise<SourceStatus[]> {
       where retired_at is null group by source_id
     ) plans on plans.source_id = s.id and machines.known = 0
     order by s.id collate "C"`;
-}
-
-export interface SourceTrouble {
-  readonly id: string;
-  /** Failed and interrupted runs since the last good one. */
-  readonly failedRuns: number;
-  readonly heldSince: string | null;
-}
-
-export async function sourceTroubles(sql: Sql): Promise<SourceTrouble[]> {
-  return sql<SourceTrouble[]>`
-    select s.id,
-      (select count(*)::int from sync_runs r
-        where r.source_id = s.id and r.outcome in ('failed', 'interrupted') and r.id > coalesce((
-          select good.id from sync_runs good
-          where good.source_id = s.id and good.outcome in ('changed', 'unchanged', 'held')
-          order by good.id desc limit 1), 0)) as "failedRuns",
-      (select ${instant(sql, 'min(h.held_since)')} from held_batches h
-        where h.source_id = s.id and h.status = 'pending') as "heldSince"
-    from sources s order by s.id collate "C"`;
 }
 
 export async function sourceKind(sql: Sql, sourceId: string): Promise<SourceStatus['kind'] | undefined> {

@@ -20,13 +20,15 @@ export interface Acknowledgement {
   readonly until: string | null;
 }
 
-export interface AcknowledgedAlert {
+export interface OpenAlert {
   readonly id: number;
   readonly kind: string;
   readonly subject: string;
   /** Id of the affected source; undefined for an alert about Fleetbook itself. */
   readonly source: string | undefined;
-  readonly acknowledgement: Acknowledgement;
+  readonly summary: string;
+  /** Null for an alert that no operator has acknowledged. */
+  readonly acknowledgement: Acknowledgement | null;
 }
 
 /** `acknowledged by ada 2 h ago: the provider repairs it`, or `snoozed by ada until 2026-01-31 12:05 UTC: …`. */

@@ -45,6 +45,9 @@ export class SourcePaused extends PlainFailure {
   }
 }
 
+/** So many failed runs in a row are a problem. An alert opens for as many, unless its rule states another number. */
+export const FAILURES_IN_ROW = 3;
+
 /** A request to run a disabled source. The message names the operator and the command that enables the source. */
 export class SourceDisabled extends PlainFailure {
   override readonly name = 'SourceDisabled';

@@ -2,7 +2,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Sql } from '../db/connection/connect.ts';
 import { reasonCounts } from '../db/quarantine.ts';
-import { sourceStatus, sourceTroubles } from '../db/sources.ts';
+import { sourceStatus } from '../db/sources.ts';
 import { dirtyDocumentCounts } from '../db/versions.ts';
 import { gaugesOf, latest, type Series } from './latest.ts';
 import { RequestCounts } from './request-counts.ts';
@@ -48,18 +48,9 @@ export function workerMetrics(
     ['outcome'],
   );
   const readFacts = async () => {
-    const [sources, reasons, troubles] = await Promise.all([
-      sourceStatus(sql),
-      reasonCounts(sql),
-      sourceTroubles(sql),
-    ]);
-    const byId = <T extends { id: string }>(all: readonly T[]) => new Map(all.map((each) => [each.id, each]));
-    const [reasonsOf, troubleOf] = [byId(reasons), byId(troubles)];
-    return sources.map((source) => ({
-      ...source,
-      reasons: reasonsOf.get(source.id),
-      trouble: troubleOf.get(source.id),
-    }));
+    const [sources, reasons] = await Promise.all([sourceStatus(sql), reasonCounts(sql)]);
+    const reasonsOf = new Map(reasons.map((each) => [each.id, each]));
+    return sources.map((source) => ({ ...source, reasons: reasonsOf.get(source.id) }));
   };
   addSourceGauges(registry, readFacts, {
     configured: new Map(configured.map(({ id, maxAge }) => [id, maxAge])),

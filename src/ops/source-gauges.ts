@@ -1,13 +1,12 @@
 import type { Registry } from 'prom-client';
 import type { SourceReasons } from '../db/quarantine.ts';
-import type { RegionStatus, SourceStatus, SourceTrouble } from '../db/sources.ts';
+import type { RegionStatus, SourceStatus } from '../db/sources.ts';
 import { gaugesOf, latest, type Series } from './latest.ts';
 
 export interface SourceFacts
-  extends Omit<SourceStatus, 'kind' | 'counted' | 'lastRun' | 'lastEnded' | 'regions'> {
+  extends Omit<SourceStatus, 'kind' | 'counted' | 'lastRun' | 'lastEnded' | 'failingSince' | 'regions'> {
   readonly regions: readonly Pick<RegionStatus, 'code' | 'verifiedAt' | 'unreadSince'>[];
   readonly reasons?: Pick<SourceReasons, 'quarantined' | 'excluded'> | undefined;
-  readonly trouble?: Pick<SourceTrouble, 'failedRuns' | 'heldSince'> | undefined;
 }
 
 type AgeOf = (instant: string) => number;
@@ -39,12 +38,12 @@ const GAUGES: readonly Gauge<number>[] = [
   [
     'fleetbook_source_held_seconds',
     'Time for which a batch of the source has waited for a decision; 0 without one',
-    ({ trouble }, ageOf) => (trouble?.heldSince ? ageOf(trouble.heldSince) : 0),
+    ({ heldSince }, ageOf) => (heldSince === null ? 0 : ageOf(heldSince)),
   ],
   [
     'fleetbook_source_failed_runs',
     'Failed runs of the source since the last run that did not fail',
-    ({ trouble }) => trouble?.failedRuns ?? 0,
+    ({ failedRuns }) => failedRuns,
   ],
   [
     'fleetbook_source_known',

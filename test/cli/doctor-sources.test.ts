@@ -116,14 +116,30 @@ describe('a source', () => {
       mend: 'start a worker, or run: fleetbook sync linode',
     });
     await store.sql`update sources set verified_at = now() - interval '2 hours' where id = 'linode'`;
+    expect(await of('linode')).toMatchObject({
+      verdict: 'warning',
+      found: expect.stringMatching(
+        /^it was read, but readers get no machines of it: its upstream listed none/,
+      ),
+    });
+    await store.sql`
+      with p as (insert into providers (id, name) values (78, 'Akamai') returning id),
+      r as (insert into regions (provider_id, code, name) select id, 'b', 'B' from p returning id)
+      insert into machines (region_id, name, cpu, ram, ram_unit, price, source_id)
+      select id, 'm', 2, 4, 'Binary', 0.001, 'linode' from r`;
     expect(await of('linode')).toMatchObject({ verdict: 'ok', found: 'last read well 2 h ago' });
 
     await store.sql`
       insert into quarantined_rows (source_id, row_key, reason, code, region_code)
       values ('linode', 'r1', 'answers 500', 'unread_region', 'r1')`;
     expect(await of('linode')).toMatchObject({
+      verdict: 'warning',
+      found: '1 of 1 regions could not be read (r1): answers 500',
+    });
+    await store.sql`update quarantined_rows set first_seen_at = now() - interval '4 hours'`;
+    expect(await of('linode')).toMatchObject({
       ...PROBLEM,
-      found: '1 region not read for 3 h, r1 first: answers 500',
+      found: '1 of 1 regions were not read for 3 h (r1): answers 500',
     });
     await store.sql`delete from quarantined_rows`;
 

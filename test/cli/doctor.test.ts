@@ -17,6 +17,12 @@ describe('an installation without problems', () => {
     await registerSource(store.db, { id: 'hetzner', kind: 'catalogue', adapter: 'hetzner' });
     const begun = await beginRun(store.db, 'hetzner', undefined);
     await finishRun(store.db, begun, 'changed', NO_COUNTS, new Date().toISOString());
+    // A source that publishes nothing has a warning.
+    await store.sql`
+      with p as (insert into providers (id, name) values (78, 'Hetzner') returning id),
+      r as (insert into regions (provider_id, code, name) select id, 'a', 'A' from p returning id)
+      insert into machines (region_id, name, cpu, ram, ram_unit, price, source_id)
+      select id, 'm', 2, 4, 'Binary', 0.001, 'hetzner' from r`;
     await claimSlot(store.db, { schedule: 'publish-sweep', slot: '2026-03-01T10:00:00Z' });
     const all = { ...env, DATABASE_URL: own.url, HETZNER_TOKEN: SECRET, CATALOGUE_RATES: 'EUR:1.1' };
     const { code, stdout, stderr } = await fleetbook(['doctor', '--json'], all);

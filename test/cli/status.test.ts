@@ -38,12 +38,19 @@ const source = (more: Partial<Shown> = {}): Shown => ({
   published: 84,
   quarantined: 0,
   held: 0,
+  heldSince: null,
+  failedRuns: 0,
+  failingSince: null,
+  problems: [],
   nextSlot: '2026-11-22T10:17:00Z',
   needed: true,
   missingRates: [],
   acknowledgedAlerts: [],
   ...more,
 });
+
+const failing = (text: string, since: string) =>
+  ({ kind: 'failing', severity: 'warning', source: 'hetzner', text, since }) as const;
 
 const lines = (text: string) => text.trimEnd().split('\n');
 
@@ -93,7 +100,18 @@ describe('the table', () => {
   it('shows the error of the last run below it, wrapped', () => {
     const error = `GET https://api.hetzner.example/v1/server_types?page=1&per_page=50 answered 503 ${'again and '.repeat(9)}`;
     const failed = run('failed', '2026-11-22T09:17:00Z', error.trim());
-    const shown = lines(statusTable([source({ lastRun: failed, lastEnded: failed })], NOW));
+    const shown = lines(
+      statusTable(
+        [
+          source({
+            lastRun: failed,
+            lastEnded: failed,
+            problems: [failing(error.trim(), failed.startedAt)],
+          }),
+        ],
+        NOW,
+      ),
+    );
     expect(shown[2]).toBe('');
     expect(shown[3]).toMatch(/^hetzner: GET/);
     for (const line of shown) expect(line.length).toBeLessThanOrEqual(80);
@@ -106,14 +124,46 @@ describe('the table', () => {
         source({
           lastRun: run('running', '2026-11-22T09:29:58Z'),
           lastEnded: run('failed', '2026-11-22T09:27:00Z', 'the upstream answered 503'),
+          problems: [failing('the upstream answered 503', '2026-11-22T09:27:00Z')],
         }),
       ],
       NOW,
     );
     expect(shown).toContain('\nhetzner  2 s       running');
     expect(shown).toContain(
-      '\nhetzner: runs again; 3 min ago it ended with failed: the upstream answered 503\n',
+      '\nhetzner: runs again; its last run failed 3 min ago: the upstream answered 503\n',
     );
+  });
+
+  it('counts failures in a row since the first of them, not since the last', () => {
+    const failed = run('failed', '2026-11-22T09:29:00Z', 'the upstream answered 503');
+    const shown = statusTable(
+      [
+        source({
+          lastRun: failed,
+          lastEnded: failed,
+          failedRuns: 5,
+          problems: [failing('the upstream answered 503', '2026-11-22T04:30:00Z')],
+        }),
+      ],
+      NOW,
+      200,
+    );
+    expect(shown).toContain(
+      '\nhetzner: the upstream answered 503 (the last 5 runs failed, the first 5 h ago)\n',
+    );
+  });
+
+  it('states every other problem that the overview states', () => {
+    const problems = [
+      { kind: 'stale', severity: 'problem', text: 'its data is 4 h old; the limit is 3 h' },
+      { kind: 'empty', severity: 'warning', text: 'it was read, but readers get no machines of it' },
+    ] as const;
+    const shown = source({ problems: problems.map((each) => ({ ...each, source: 'hetzner', since: null })) });
+    expect(lines(statusTable([shown], NOW)).slice(3)).toEqual([
+      'hetzner: its data is 4 h old; the limit is 3 h',
+      'hetzner: it was read, but readers get no machines of it',
+    ]);
   });
 
   it('shows a disabled source without a next slot, with its operator and the command that enables it', () => {
@@ -127,7 +177,16 @@ describe('the table', () => {
 
   it('shows pending decisions', () => {
     const shown = statusTable(
-      [source({ held: 1, quarantined: 6 }), source({ id: 'b', quarantined: 1 })],
+      [
+        source({
+          held: 1,
+          quarantined: 6,
+          problems: [
+            { kind: 'held', severity: 'warning', source: 'hetzner', text: 'x', since: null, batch: 1 },
+          ],
+        }),
+        source({ id: 'b', quarantined: 1 }),
+      ],
       NOW,
     );
     expect(lines(shown).slice(4)).toEqual([

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { auditRecords } from '../../src/db/audit.ts';
 import { runRecord } from '../../src/db/runs/records.ts';
-import { sourceStatus, sourceTroubles } from '../../src/db/sources.ts';
+import { sourceStatus } from '../../src/db/sources.ts';
 import { cancelRun } from '../../src/db/sync/live-runs.ts';
 import { finishRun, NO_COUNTS, registerSource } from '../../src/db/sync/run.ts';
 import { beginAttempt, claimSlot } from '../../src/db/sync/slots.ts';
@@ -19,8 +19,8 @@ beforeEach(() => scene.reset());
 
 const NOW = '2026-03-01T10:20:30.456Z';
 const cancel = (run?: number) => cancelRun(scene.store.db, 'acme', run, OPERATOR);
-const trouble = async () => (await sourceTroubles(scene.store.sql))[0]?.failedRuns;
 const status = async () => (await sourceStatus(scene.store.sql))[0];
+const trouble = async () => (await status())?.failedRuns;
 
 describe('a cancelled run', () => {
   it('writes nothing any more, and is recorded with operator and reason', async () => {

@@ -174,6 +174,8 @@ describe('the gauges of sources', () => {
     published: 7,
     quarantined: 2,
     held: 1,
+    heldSince: null,
+    failedRuns: 0,
   };
 
   it('include the age of the oldest regions; that of an unread one starts when it was found unreadable', async () => {
@@ -251,6 +253,8 @@ describe('the metrics of several processes', () => {
       published: 7,
       quarantined: 0,
       held: 1,
+      heldSince: null,
+      failedRuns: 0,
     };
     const workers = [new Registry(), new Registry()];
     for (const worker of workers) addSourceGauges(worker, async () => [facts]);

@@ -1,7 +1,7 @@
 /** Runs that an operator cancels, with real workers. */
 import { expect, it } from 'vitest';
 import { composeWorker } from '../../src/app/worker.ts';
-import { sourceStatus, sourceTroubles } from '../../src/db/sources.ts';
+import { sourceStatus } from '../../src/db/sources.ts';
 import { cancelRun } from '../../src/db/sync/live-runs.ts';
 import { beginAttempt } from '../../src/db/sync/slots.ts';
 import type { Decider } from '../../src/domain/operator.ts';
@@ -42,7 +42,7 @@ it('the worker stops the active work, does not retry, and runs the source normal
     published: 0,
     lastRun: { outcome: 'cancelled', error: 'cancelled by ada@desk: the upstream hangs' },
   });
-  expect((await sourceTroubles(store.sql)).filter(({ failedRuns }) => failedRuns > 0)).toEqual([]);
+  expect((await sourceStatus(store.sql)).filter(({ failedRuns }) => failedRuns > 0)).toEqual([]);
 
   upstream.behaviours.hetzner = 'well';
   await requestNow('hetzner');

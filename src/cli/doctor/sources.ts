@@ -1,21 +1,26 @@
 import type { InspectedConfig } from '../../config/config.ts';
+import { pricedSource } from '../../config/named-sources.ts';
 import { databaseUrl } from '../../config/settings.ts';
 import type { Environment } from '../../config/source-config.ts';
 import { sourceSettings } from '../../config/source-settings.ts';
 import { openStore } from '../../db/connection/connect.ts';
 import { postgresProblem } from '../../db/connection/server-problem.ts';
-import { pendingBatches } from '../../db/held-batches.ts';
-import { type SourceStatus, sourceStatus } from '../../db/sources.ts';
+import {
+  allSources,
+  findProblems,
+  isNeeded,
+  readSourceFacts,
+  type SourceProblem,
+  workerProblem,
+} from '../../db/problems.ts';
+import type { SourceStatus } from '../../db/sources.ts';
 import { lastWorkerSign } from '../../db/sync/slots.ts';
 import { messageOf } from '../../domain/errors.ts';
 import { span } from '../../domain/text/time-span.ts';
 import { NO_CREDENTIALS } from '../../sources/credentials/provider.ts';
-import { age, ago, count } from '../terminal/output.ts';
-import { type Finding, ok, problem, warning } from './finding.ts';
+import { ago } from '../terminal/output.ts';
+import { type Finding, ok, warning } from './finding.ts';
 import { type FailedSource, failureRemedy } from './source-remedy.ts';
-
-/** A worker claims a slot each minute. */
-const WORKER_SILENT_MS = 180_000;
 
 export async function checkSources(
   config: InspectedConfig,
@@ -25,30 +30,34 @@ export async function checkSources(
   const url = databaseUrl(config);
   await using store = openStore({ url, role: 'worker', connections: 2 });
   try {
-    const [sign, stored, held] = await Promise.all([
-      lastWorkerSign(store.sql),
-      sourceStatus(store.sql),
-      pendingBatches(store.sql),
-    ]);
-    const byId = new Map(stored.map((status) => [status.id, status]));
-    const named = new Set(config.named.map(({ id }) => id));
+    const sources = config.named.map((source) => ({
+      ...pricedSource(source, config.settings),
+      maxAge: source.maxAge,
+    }));
+    const [sign, facts] = await Promise.all([lastWorkerSign(store.sql), readSourceFacts(store.sql, sources)]);
     const at = now();
+    const statuses = new Map(allSources(sources, facts.status).map((status) => [status.id, status]));
+    const problems = Map.groupBy(findProblems(sources, facts, at), ({ source }) => source);
+    const notConfigured = facts.status.filter(({ id }) => !sources.some((source) => source.id === id));
     return [
       checkWorker(sign, at),
-      ...config.named.map((source) =>
-        sourceFinding(
-          {
-            id: source.id,
-            maxAge: source.maxAge,
-            settings: sourceSettings(source, config.settings, env),
-            lacksCredentials: lacksCredentials(config, source.id),
-            heldBatch: held.find(({ sourceId }) => sourceId === source.id)?.id,
-          },
-          byId.get(source.id),
-          at,
-        ),
+      ...config.named.flatMap((source) => {
+        const status = statuses.get(source.id);
+        if (status === undefined) return [];
+        const checked = {
+          id: source.id,
+          maxAge: source.maxAge,
+          settings: sourceSettings(source, config.settings, env),
+          lacksCredentials: lacksCredentials(config, source.id),
+        };
+        const own = problems.get(source.id) ?? [];
+        return own.length === 0 || status.disabled
+          ? withoutProblem(status, isNeeded(status, facts), at)
+          : sourceFinding(checked, status, own, at);
+      }),
+      ...notConfigured.flatMap((status) =>
+        (problems.get(status.id) ?? []).map((each) => notConfiguredFinding(each, status, at)),
       ),
-      ...stored.filter(({ id }) => !named.has(id)).flatMap((status) => notConfiguredFinding(status, at)),
     ];
   } catch (error) {
     const why = postgresProblem(error, { setting: 'DATABASE_URL', url });
@@ -58,10 +67,10 @@ export async function checkSources(
 }
 
 function checkWorker(sign: string | undefined, now: Date): Finding {
-  const fix = 'start one: fleetbook work, or fleetbook up for everything on one machine';
-  if (sign === undefined) return warning('workers', 'none has run yet', fix);
-  if (now.getTime() - Date.parse(sign) <= WORKER_SILENT_MS) return ok('workers', `one ran ${ago(sign, now)}`);
-  return problem('workers', `none runs: the last sign of one is ${age(sign, now)} old`, fix);
+  const found = workerProblem(sign, now);
+  if (found === undefined) return ok('workers', `one ran ${ago(sign, now)}`);
+  const mend = 'start one: fleetbook work, or fleetbook up for everything on one machine';
+  return { check: 'workers', verdict: found.severity, found: found.text, mend };
 }
 
 function lacksCredentials({ sources }: InspectedConfig, id: string): boolean {
@@ -73,71 +82,118 @@ function lacksCredentials({ sources }: InspectedConfig, id: string): boolean {
 
 interface CheckedSource extends FailedSource {
   readonly maxAge: number;
-  readonly heldBatch: number | undefined;
 }
 
-/** Returns the most severe finding about a configured source. */
-function sourceFinding(source: CheckedSource, status: SourceStatus | undefined, now: Date): Finding {
-  const { id, maxAge, lacksCredentials } = source;
+/** A source without a problem may be disabled or retired on purpose, or have rates that no price needs. */
+function withoutProblem(status: SourceStatus, isNeeded: boolean, now: Date): Finding {
+  const { id, disabled, retiredAt, verifiedAt } = status;
   const check = `source ${id}`;
-  const show = `see which and why: fleetbook source show ${id}`;
-  const start = `start a worker, or run: fleetbook sync ${id}`;
-  const without = lacksCredentials ? ', and it has no credentials' : '';
-  if (status?.disabled) {
-    const found = `disabled ${ago(status.disabled.at, now)} by ${status.disabled.by}`;
-    return warning(check, found, `to read it again: fleetbook source enable ${id}`);
-  }
-  if (status?.paused) {
-    const { until, reason } = status.paused;
-    const fix = 'it runs again by itself then; Run now in the console runs it at once';
-    return warning(check, `paused until ${until}: ${reason}`, fix);
-  }
-  const ended = status?.lastEnded ?? null;
-  const error = ended?.error ? `: ${ended.error}` : '';
-  const isStale = (instant: string | null) =>
-    instant === null || now.getTime() - Date.parse(instant) > maxAge * 1000;
-  if (status !== undefined && status.held > 0) {
-    const found = 'a batch is held for a decision; readers keep the last good data';
-    return (isStale(status.verifiedAt) ? problem : warning)(
+  if (disabled)
+    return warning(
       check,
-      found,
-      decideCommands(id, source.heldBatch),
+      `disabled ${ago(disabled.at, now)} by ${disabled.by}`,
+      `to read it again: fleetbook source enable ${id}`,
     );
-  }
-  if (status === undefined || status.verifiedAt === null) {
-    if (ended === null) return warning(check, `it never ran${without}`, start);
-    const found = `it was never read well${without}; its last run ended as ${ended.outcome}${error}`;
-    return problem(check, found, failureRemedy(ended.error, source));
-  }
-  const read = `last read well ${ago(status.verifiedAt, now)}`;
-  if (isStale(status.verifiedAt)) {
-    const found = `${read}; the limit is ${span(maxAge)}${without}${error}`;
-    return problem(check, found, error ? failureRemedy(ended?.error ?? null, source) : start);
-  }
-  const old = status.regions.filter(({ verifiedAt }) => isStale(verifiedAt));
-  const [oldest] = old;
-  if (oldest !== undefined) {
-    const why = oldest.reason === null ? '' : `: ${oldest.reason}`;
-    const found = `${count(old.length, 'region')} not read for ${span(maxAge)}, ${oldest.code} first${why}`;
-    return problem(check, found, show);
-  }
-  if (ended?.outcome === 'failed') {
-    const fix = `the worker tries again by itself. If it keeps failing, ${failureRemedy(ended.error, source)}`;
-    return warning(check, `its last run failed${error}`, fix);
-  }
-  const unread = status.regions.filter(({ unreadSince }) => unreadSince !== null).length;
-  if (unread > 0) return warning(check, `its last run could not read ${count(unread, 'region')}`, show);
-  return ok(check, read);
+  if (retiredAt !== null)
+    return ok(check, `retired ${ago(retiredAt, now)}; its next run publishes its data again`);
+  if (!isNeeded) return ok(check, 'cannot be read; no price needs its rates');
+  return ok(check, `last read well ${ago(verifiedAt, now)}`);
 }
 
-function decideCommands(id: string, batch: number | undefined): string {
-  const named = batch === undefined ? '<batch>' : String(batch);
-  return `see it: fleetbook hold show ${id}. Then decide: fleetbook hold approve ${id} ${named}, or: fleetbook hold reject ${id} ${named}`;
+/** The problems that a finding names first; their texts include those of the others. */
+const NAMED_FIRST: readonly SourceProblem['kind'][] = [
+  'paused',
+  'held',
+  'never-read',
+  'stale',
+  'stale-regions',
+];
+
+/** Returns one finding about a configured source. It is as severe as the most severe problem. */
+function sourceFinding(
+  source: CheckedSource,
+  status: SourceStatus,
+  problems: readonly SourceProblem[],
+  now: Date,
+): Finding {
+  const isSevere = problems.some(({ severity }) => severity === 'problem');
+  const rank = ({ kind }: SourceProblem) => {
+    const place = NAMED_FIRST.indexOf(kind);
+    return place < 0 ? NAMED_FIRST.length : place;
+  };
+  const [first] = problems.toSorted((one, other) => rank(one) - rank(other));
+  if (first === undefined) throw new Error(`${source.id} has no problem`);
+  const { found, mend } = foundAndMend(source, status, first, now);
+  return { check: `source ${source.id}`, verdict: isSevere ? 'problem' : 'warning', found, mend };
 }
 
-function notConfiguredFinding({ id, retiredAt, published, verifiedAt }: SourceStatus, now: Date): Finding[] {
-  if (retiredAt !== null || published === 0) return [];
+function foundAndMend(
+  source: CheckedSource,
+  { lastEnded, verifiedAt, failedRuns }: SourceStatus,
+  { kind, text, since, batch }: SourceProblem,
+  now: Date,
+): Pick<Finding, 'found' | 'mend'> {
+  const { id, maxAge, lacksCredentials } = source;
+  const start = `start a worker, or run: fleetbook sync ${id}`;
+  const show = `see which and why: fleetbook source show ${id}`;
+  const without = lacksCredentials ? ', and it has no credentials' : '';
+  const failure = lastEnded?.error ?? null;
+  const error = failure === null ? '' : `: ${failure}`;
+  switch (kind) {
+    case 'paused':
+      return {
+        found: text.replace('it is ', ''),
+        mend: 'Run now in the console runs it at once',
+      };
+    case 'held':
+      return {
+        found: 'a batch is held for a decision; readers keep the last good data',
+        mend: `see it: fleetbook hold show ${id}. Then decide: fleetbook hold approve ${id} ${batch}, or: fleetbook hold reject ${id} ${batch}`,
+      };
+    case 'never-read':
+      return lastEnded === null
+        ? { found: `it never ran${without}`, mend: start }
+        : {
+            found: `it was never read well${without}; its last run ended as ${lastEnded.outcome}${error}`,
+            mend: failureRemedy(failure, source),
+          };
+    case 'stale':
+      return {
+        found: `last read well ${ago(verifiedAt, now)}; the limit is ${span(maxAge)}${without}${error}`,
+        mend: failure === null ? start : failureRemedy(failure, source),
+      };
+    case 'failing': {
+      const runs =
+        failedRuns > 1
+          ? `its last ${failedRuns} runs failed, the first ${ago(since, now)}`
+          : `its last run ${lastEnded?.outcome === 'interrupted' ? 'was interrupted' : 'failed'}`;
+      const mend = `the worker tries again by itself. If it keeps failing, ${failureRemedy(failure, source)}`;
+      return { found: `${runs}${error}`, mend };
+    }
+    case 'stale-regions':
+    case 'unread-regions':
+      return { found: text, mend: show };
+    case 'empty':
+      return { found: text, mend: `see which and why: fleetbook rejected ${id}, fleetbook excluded ${id}` };
+    case 'not-configured':
+      return { found: text, mend: null };
+  }
+}
+
+function notConfiguredFinding(
+  { kind, severity, text, batch }: SourceProblem,
+  { id, verifiedAt }: SourceStatus,
+  now: Date,
+): Finding {
+  const check = `source ${id}`;
+  if (kind === 'held')
+    return {
+      check,
+      verdict: severity,
+      found: `a batch is held for a decision: ${text}`,
+      mend: `configure the source again, then decide: fleetbook hold show ${id} ${batch}`,
+    };
   const read = verifiedAt === null ? '' : `, as of ${ago(verifiedAt, now)}`;
-  const fix = `configure it again, or take its data out of publication: fleetbook source retire ${id}`;
-  return [warning(`source ${id}`, `not configured here, and still published${read}`, fix)];
+  const mend = `configure it again, or take its data out of publication: fleetbook source retire ${id}`;
+  return { check, verdict: severity, found: `not configured here, and still published${read}`, mend };
 }

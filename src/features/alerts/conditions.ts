@@ -1,53 +1,41 @@
 import type { Sql } from '../../db/connection/client.ts';
 import { type FoundDifferences, recentDifferences } from '../../db/differences.ts';
-import { pendingBatches } from '../../db/held-batches.ts';
-import { areRatesNeeded } from '../../db/prices/currency.ts';
+import type { BatchRecord } from '../../db/held-batches.ts';
+import {
+  findProblems,
+  isOlder,
+  type JudgedSource,
+  readSourceFacts,
+  type SourceFacts,
+  type SourceProblem,
+} from '../../db/problems.ts';
 import { type SoldOutRegion, soldOutRegions } from '../../db/quarantine.ts';
-import { type SourceStatus, sourceStatus, sourceTroubles } from '../../db/sources.ts';
+import type { SourceStatus } from '../../db/sources.ts';
 import { dirtyDocumentCounts } from '../../db/versions.ts';
 import type { Condition } from '../../domain/alert.ts';
-import type { PricedSource } from '../../domain/prices/exchange-rates.ts';
 import type { Pause } from '../../domain/source.ts';
 import { noun } from '../../domain/text/quantities.ts';
 import { span } from '../../domain/text/time-span.ts';
 import { findRetiringMachines } from './retiring-machines.ts';
 import { type AlertRules, SOLD_OUT_AT_LEAST, SOLD_OUT_SHARE } from './rules.ts';
 
-type PendingBatch = Awaited<ReturnType<typeof pendingBatches>>[number];
-
-export interface WatchedSource extends PricedSource {
-  /** The largest allowed age of its data (seconds). */
-  readonly maxAge: number;
-}
-
 export async function findConditions(
   sql: Sql,
-  sources: readonly WatchedSource[],
+  sources: readonly JudgedSource[],
   rules: AlertRules,
   now: Date,
 ): Promise<Condition[]> {
-  const [statuses, held, troubles, dirty, differences, soldOut, retiring] = await Promise.all([
-    sourceStatus(sql),
-    pendingBatches(sql),
-    sourceTroubles(sql),
+  const [facts, dirty, differences, soldOut, retiring] = await Promise.all([
+    readSourceFacts(sql, sources),
     dirtyDocumentCounts(sql),
     recentDifferences(sql),
     soldOutRegions(sql, SOLD_OUT_SHARE, SOLD_OUT_AT_LEAST),
     findRetiringMachines(sql, now),
   ]);
-  const isRateNeeded = await areRatesNeeded(sql, sources, statuses);
   const maxAges = new Map(sources.map(({ id, maxAge }) => [id, maxAge]));
-  const failedRuns = new Map(troubles.map((each) => [each.id, each.failedRuns]));
-  const found = held.map(heldBatch);
-  for (const status of statuses) {
-    const maxAge = maxAges.get(status.id);
-    if (maxAge === undefined) continue;
-    if (status.paused !== null) found.push(paused(status.id, status.paused));
-    if (!isRead(status) || (status.kind === 'rates' && !isRateNeeded)) continue;
-    found.push(...staleness(status, maxAge, now));
-    const failures = failedRuns.get(status.id) ?? 0;
-    if (failures >= rules.failuresInRow) found.push(failing(status, failures));
-  }
+  const found = findProblems(sources, facts, now).flatMap((problem) =>
+    conditionsOf(problem, facts, rules, maxAges.get(problem.source) ?? 0, now),
+  );
   found.push(...retiring);
   found.push(...soldOut.filter(({ sourceId }) => maxAges.has(sourceId)).map(mostlySoldOut));
   const backlog = Object.values(dirty).reduce((sum, count) => sum + count, 0);
@@ -62,7 +50,30 @@ export async function findConditions(
   return found;
 }
 
-function heldBatch({ id, sourceId, heldSince, broken, items, worst }: PendingBatch): Condition {
+/** Returns the conditions of a problem. Some problems open an alert only once they have lasted. */
+function conditionsOf(
+  { kind, source, batch, regions }: SourceProblem,
+  { status: statuses, pending }: SourceFacts,
+  { failuresInRow }: AlertRules,
+  maxAge: number,
+  now: Date,
+): Condition[] {
+  const held = pending.find(({ id }) => id === batch);
+  if (held) return [heldBatch(held)];
+  const status = statuses.find(({ id }) => id === source);
+  if (status === undefined) return [];
+  if (kind === 'paused' && status.paused) return [paused(source, status.paused)];
+  if (kind === 'failing' && status.failedRuns >= failuresInRow) return [failing(status)];
+  if (kind === 'stale' || (kind === 'never-read' && isOlder(status.registeredAt, maxAge, now)))
+    return [staleSource(status, maxAge, now)];
+  if (kind === 'stale-regions')
+    return status.regions
+      .filter(({ code }) => regions?.includes(code))
+      .map((region) => staleRegion(status, region, maxAge, now));
+  return [];
+}
+
+function heldBatch({ id, sourceId, heldSince, broken, items, worst }: BatchRecord): Condition {
   return {
     kind: 'batch_held',
     subject: sourceId,
@@ -98,10 +109,7 @@ function differing({ count, first }: FoundDifferences): Condition {
   };
 }
 
-/** False for a retired or disabled source: its age is intended. */
-const isRead = ({ retiredAt, disabled }: SourceStatus): boolean => retiredAt === null && disabled === null;
-
-function failing({ id, lastEnded }: SourceStatus, failures: number): Condition {
+function failing({ id, lastEnded, failedRuns: failures }: SourceStatus): Condition {
   const error = lastEnded?.error ?? null;
   return {
     kind: 'source_failing',
@@ -120,32 +128,33 @@ function paused(id: string, { until, reason }: Pause): Condition {
   };
 }
 
-/** Returns one condition for a stale source, else one for each stale region. */
-function staleness(status: SourceStatus, maxAge: number, now: Date): Condition[] {
-  const isStale = (since: string) => now.getTime() - Date.parse(since) > maxAge * 1000;
-  const { id, verifiedAt, registeredAt } = status;
-  const ageOf = (readAt: string | null, since: string) => {
-    const seconds = Math.max(0, now.getTime() - Date.parse(readAt ?? since)) / 1000;
-    return readAt === null
-      ? `was never read well in ${span(seconds)}: limit ${span(maxAge)}, still without data`
-      : `was last read well at ${readAt}: limit ${span(maxAge)}, now ${span(seconds)} old`;
+function staleSource(status: SourceStatus, maxAge: number, now: Date): Condition {
+  const { id, verifiedAt, registeredAt, lastEnded } = status;
+  return {
+    kind: 'source_stale',
+    subject: id,
+    summary: `${id} ${ageText(verifiedAt, registeredAt, maxAge, now)}`,
+    details: { verifiedAt, maxAge, error: lastEnded?.error ?? null },
   };
-  if (isStale(verifiedAt ?? registeredAt)) {
-    return [
-      {
-        kind: 'source_stale',
-        subject: id,
-        summary: `${id} ${ageOf(verifiedAt, registeredAt)}`,
-        details: { verifiedAt, maxAge, error: status.lastEnded?.error ?? null },
-      },
-    ];
-  }
-  return status.regions
-    .filter((region) => isStale(region.verifiedAt ?? region.unreadSince ?? registeredAt))
-    .map((region) => ({
-      kind: 'region_stale',
-      subject: `${id}/${region.code}`,
-      summary: `region ${region.code} of ${id} ${ageOf(region.verifiedAt, region.unreadSince ?? registeredAt)}`,
-      details: { verifiedAt: region.verifiedAt, maxAge, reason: region.reason },
-    }));
+}
+
+function staleRegion(
+  { id, registeredAt }: SourceStatus,
+  { code, verifiedAt, unreadSince, reason }: SourceStatus['regions'][number],
+  maxAge: number,
+  now: Date,
+): Condition {
+  return {
+    kind: 'region_stale',
+    subject: `${id}/${code}`,
+    summary: `region ${code} of ${id} ${ageText(verifiedAt, unreadSince ?? registeredAt, maxAge, now)}`,
+    details: { verifiedAt, maxAge, reason },
+  };
+}
+
+function ageText(readAt: string | null, since: string, maxAge: number, now: Date): string {
+  const seconds = Math.max(0, now.getTime() - Date.parse(readAt ?? since)) / 1000;
+  return readAt === null
+    ? `was never read well in ${span(seconds)}: limit ${span(maxAge)}, still without data`
+    : `was last read well at ${readAt}: limit ${span(maxAge)}, now ${span(seconds)} old`;
 }

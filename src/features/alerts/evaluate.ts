@@ -2,9 +2,10 @@ import type { Sql } from '../../db/connection/client.ts';
 import { type ClientDatabase, type Database, transactionOn } from '../../db/connection/database.ts';
 import { and, inArray, isNull, lt, lte, notInArray, or, sql } from '../../db/connection/drizzle.ts';
 import { nameOf } from '../../db/connection/statements.ts';
+import type { JudgedSource } from '../../db/problems.ts';
 import { alertDeliveries, alerts } from '../../db/schema.ts';
 import type { Condition } from '../../domain/alert.ts';
-import { findConditions, type WatchedSource } from './conditions.ts';
+import { findConditions } from './conditions.ts';
 import { type AlertChanges, type AlertRow, messagesFor } from './message.ts';
 import type { AlertRules } from './rules.ts';
 import { findPriceMoves, findStockFlips } from './run-events.ts';
@@ -17,7 +18,7 @@ const BACKLOG_LASTS_SECONDS = 300;
 /** Opens and resolves alerts, and stores their messages, in one transaction. Undefined if another worker does that. */
 export async function evaluateAlerts(
   db: ClientDatabase,
-  sources: readonly WatchedSource[],
+  sources: readonly JudgedSource[],
   rules: AlertRules,
   now: Date,
   findMore: (sql: Sql) => Promise<readonly Condition[]> = async () => [],

@@ -11,7 +11,7 @@ export const alertsFeature: Feature = {
   commands: addAlertCommands,
   operations: async (context) => (await import('./console.ts')).alertsPart(context),
   openAlerts: {
-    acknowledged: async (sql) => (await import('./queries.ts')).acknowledgedAlerts(sql),
+    all: async (sql) => (await import('./queries.ts')).openAlerts(sql),
     openSince: async (sql, kind) => (await import('./queries.ts')).openSince(sql, kind),
     activity: async (sql) => (await import('./queries.ts')).alertActivity(sql),
   },

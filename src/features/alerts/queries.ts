@@ -5,7 +5,7 @@ import { and, eq, isNotNull, isNull, sql } from '../../db/connection/drizzle.ts'
 import { instant } from '../../db/connection/instant-text.ts';
 import { rfc3339 } from '../../db/connection/statements.ts';
 import { type alertDeliveries, alerts } from '../../db/schema.ts';
-import type { AcknowledgedAlert, Acknowledgement } from '../../domain/alert.ts';
+import type { Acknowledgement, OpenAlert } from '../../domain/alert.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { readSpan } from '../../domain/text/time-span.ts';
 import { sourceOfAlert } from './subject.ts';
@@ -41,10 +41,16 @@ export async function resolvedAlerts(sql: Sql, limit: number): Promise<AlertReco
     ${reportedAlerts(sql)} and resolved_at is not null order by resolved_at desc, id desc limit ${limit}`;
 }
 
-export async function acknowledgedAlerts(sql: Sql): Promise<AcknowledgedAlert[]> {
-  const found = await sql<(AlertRecord & Pick<AcknowledgedAlert, 'acknowledgement'>)[]>`
-    ${reportedAlerts(sql)} and resolved_at is null and ${isAcknowledged(sql)} order by opened_at desc, id desc`;
-  return found.map((alert) => ({ ...alert, source: sourceOfAlert(alert) }));
+export async function openAlerts(sql: Sql): Promise<OpenAlert[]> {
+  const found = await alertRecords(sql, { isOpenOnly: true, limit: undefined });
+  return found.map(({ id, kind, subject, summary, acknowledgement }) => ({
+    id,
+    kind,
+    subject,
+    source: sourceOfAlert({ kind, subject }),
+    summary,
+    acknowledgement,
+  }));
 }
 
 export async function openSince(sql: Sql, kind: string): Promise<string | null> {

@@ -1,4 +1,5 @@
 import { RETIREMENT_NOTICE_DAYS } from '../../domain/end-of-sale.ts';
+import { FAILURES_IN_ROW } from '../../domain/source.ts';
 import type { Receiver } from '../../webhooks/send.ts';
 
 /** Its address is never stored or shown. */
@@ -26,7 +27,7 @@ export const SOLD_OUT_AT_LEAST = 3;
 
 export const NO_ALERTS: AlertRules = {
   webhooks: [],
-  failuresInRow: 3,
+  failuresInRow: FAILURES_IN_ROW,
   priceRatio: 1.5,
   backlog: 100,
   repeatHours: 24,

@@ -3,11 +3,9 @@ import { pricedSource } from '../../config/named-sources.ts';
 import { inPackage } from '../../config/package.ts';
 import { databaseUrl } from '../../config/settings.ts';
 import { openStore } from '../../db/connection/connect.ts';
-import { pendingBatches } from '../../db/held-batches.ts';
-import { areRatesNeeded } from '../../db/prices/currency.ts';
-import { hiddenReasons } from '../../db/quarantine.ts';
+import { readSourceFacts, workerProblem } from '../../db/problems.ts';
 import { sourceStrips } from '../../db/runs/records.ts';
-import { sourceStatus } from '../../db/sources.ts';
+import { lastWorkerSign } from '../../db/sync/slots.ts';
 import type { OpsPart } from '../../ops/part.ts';
 import { shared } from '../../ops/shared.ts';
 import { activityMark } from './activity.ts';
@@ -23,7 +21,7 @@ import { changeFeed } from './routes/events.ts';
 import { addHeld } from './routes/held.ts';
 import { addMachines } from './routes/machines.ts';
 import { addOrganizations } from './routes/organizations.ts';
-import { judgeSources, type Stored } from './routes/overview.ts';
+import { judgeSources, otherProblems, type Stored } from './routes/overview.ts';
 import { queueDepths } from './routes/queues.ts';
 import { addSourceActions } from './routes/source-actions.ts';
 import { addSources } from './routes/sources.ts';
@@ -61,19 +59,15 @@ export function openConsole(context: OpsContext, checkEveryMs?: number): OpsPart
   );
   const sources = config.sources.map((source) => {
     const { schedule, maxAge } = source;
-    return { ...pricedSource(source, config.settings), schedule, objectiveSeconds: maxAge };
+    return { ...pricedSource(source, config.settings), schedule, maxAge };
   });
   const stored = shared(async (): Promise<Stored> => {
-    const [status, strips, pending, open] = await Promise.all([
-      sourceStatus(sql),
+    const [facts, strips, alerts] = await Promise.all([
+      readSourceFacts(sql, sources),
       sourceStrips(sql, STRIP),
-      pendingBatches(sql),
-      openAlerts?.acknowledged(sql) ?? [],
+      openAlerts?.all(sql) ?? [],
     ]);
-    const empty = status.filter(({ published }) => published === 0).map(({ id }) => id);
-    const hidden = empty.length > 0 ? await hiddenReasons(sql, empty) : [];
-    const isNeeded = await areRatesNeeded(sql, sources, status);
-    return { status, strips, pending, acknowledged: open, hidden, areRatesNeeded: isNeeded };
+    return { ...facts, strips, alerts };
   }, OVERVIEW_MS);
   const feed = changeFeed(
     () => activityMark(sql, openAlerts),
@@ -93,9 +87,14 @@ export function openConsole(context: OpsContext, checkEveryMs?: number): OpsPart
       });
       api.get('/events', (request, reply) => feed.open(request, reply));
       api.get('/overview', async (): Promise<Overview> => {
-        const [facts, depths] = await Promise.all([stored(), queueDepths(queues)]);
+        const [facts, depths, sign] = await Promise.all([stored(), queueDepths(queues), lastWorkerSign(sql)]);
         const now = new Date();
-        return { now: now.toISOString(), ...judgeSources(sources, facts, now), queues: depths };
+        return {
+          now: now.toISOString(),
+          ...judgeSources(sources, facts, now),
+          otherProblems: otherProblems(workerProblem(sign, now), depths, facts.alerts),
+          queues: depths,
+        };
       });
       addSources(api, routes);
       addMachines(api, routes);

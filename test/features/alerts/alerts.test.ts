@@ -4,10 +4,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openStore, type Sql } from '../../../src/db/connection/connect.ts';
 import { pruneDifferences, recordDifference } from '../../../src/db/differences.ts';
 import { decide, pendingBatches } from '../../../src/db/held-batches.ts';
+import type { JudgedSource } from '../../../src/db/problems.ts';
 import { disableSource } from '../../../src/db/sync/disabled.ts';
 import { finishRun } from '../../../src/db/sync/run.ts';
 import type { MachineFacts } from '../../../src/domain/machine-facts.ts';
-import type { WatchedSource } from '../../../src/features/alerts/conditions.ts';
 import { deliver, dueWebhooks, sendAgain } from '../../../src/features/alerts/deliveries.ts';
 import { evaluateAlerts } from '../../../src/features/alerts/evaluate.ts';
 import type { AlertMessage } from '../../../src/features/alerts/message.ts';
@@ -29,7 +29,7 @@ import {
 } from '../../sync/scene.ts';
 
 const HOUR = 3_600_000;
-const SOURCES: readonly WatchedSource[] = [{ id: 'acme', kind: 'catalogue', maxAge: 3 * 3600 }];
+const SOURCES: readonly JudgedSource[] = [{ id: 'acme', kind: 'catalogue', maxAge: 3 * 3600 }];
 const SECRET = Buffer.alloc(32, 7);
 
 let scene: Scene;

@@ -10,7 +10,7 @@ const hourly: ConsoleSource = {
   id: 'linode',
   kind: 'catalogue',
   schedule: '0 * * * *',
-  objectiveSeconds: 3 * 3600,
+  maxAge: 3 * 3600,
 };
 
 const run = (outcome: string, error: string | null = null): RunStatus => ({
@@ -44,6 +44,9 @@ function linode(other: Partial<SourceStatus> = {}): SourceStatus {
     published: 9,
     quarantined: 0,
     held: 0,
+    heldSince: null,
+    failedRuns: 0,
+    failingSince: null,
     ...other,
   };
 }
@@ -73,7 +76,7 @@ const judged = (
   pending: BatchRecord[] = [],
   hidden: HiddenReason[] = [],
   areRatesNeeded = true,
-) => judgeSources(configured, { status, strips: [], pending, hidden, acknowledged: [], areRatesNeeded }, NOW);
+) => judgeSources(configured, { status, strips: [], pending, hidden, alerts: [], areRatesNeeded }, NOW);
 
 describe('the overview’s view of a source', () => {
   it('has no problem without a fault', () => {
@@ -113,6 +116,55 @@ describe('the overview’s view of a source', () => {
     const { problems, sources } = judged([linode(other)]);
     expect(sources.map((each) => each.state)).toEqual([state]);
     expect(problems).toMatchObject([{ kind: state, source: 'linode', text: expect.stringMatching(text) }]);
+  });
+
+  it('fails since its first failure in a row, and more than two are severe', () => {
+    const failed = (failedRuns: number) =>
+      judged([
+        linode({
+          lastEnded: run('failed', 'status 401'),
+          failedRuns,
+          failingSince: '2026-05-04T09:30:00Z',
+        }),
+      ]);
+    expect(failed(2)).toMatchObject({
+      problems: [{ kind: 'failing', severity: 'warning', since: '2026-05-04T09:30:00Z' }],
+      sources: [{ severity: 'warning' }],
+    });
+    expect(failed(3)).toMatchObject({
+      problems: [{ severity: 'problem' }],
+      sources: [{ severity: 'problem' }],
+    });
+  });
+
+  it('has a warning while it is paused', () => {
+    const paused = { until: '2026-05-04T12:30:00Z', reason: 'two runs ended their worker' };
+    expect(judged([linode({ paused })])).toMatchObject({
+      problems: [{ kind: 'paused', severity: 'warning', text: expect.stringContaining(paused.until) }],
+      sources: [{ state: 'paused' }],
+    });
+  });
+
+  it('has a severe problem if a region is too old, also if the others were read', () => {
+    const old = { code: 'us', verifiedAt: '2026-05-04T08:00:00Z', unreadSince: null, reason: null };
+    expect(judged([linode({ regions: [...linode().regions, old] })])).toMatchObject({
+      problems: [
+        {
+          kind: 'stale-regions',
+          severity: 'problem',
+          text: '1 of 2 regions were not read for 3 h (us)',
+          since: old.verifiedAt,
+        },
+      ],
+      sources: [{ state: 'stale-regions' }],
+    });
+  });
+
+  it('waits for its first run without a severe problem, for as long as its data may be old', () => {
+    const waiting = (registeredAt: string) =>
+      judged([linode({ verifiedAt: null, lastRun: null, lastEnded: null, registeredAt })]).problems;
+    expect(waiting('2026-05-04T09:00:00Z')).toMatchObject([{ kind: 'never-read', severity: 'warning' }]);
+    expect(waiting('2026-05-04T08:59:59Z')).toMatchObject([{ kind: 'never-read', severity: 'problem' }]);
   });
 
   it('is not stale at the limit of its age', () => {
@@ -189,7 +241,7 @@ describe('the overview’s view of a source', () => {
   });
 
   it('has no failure of exchange rates that no price needs', () => {
-    const ecb = { ...hourly, id: 'exchange-rates', kind: 'rates', objectiveSeconds: 3600 } as const;
+    const ecb = { ...hourly, id: 'exchange-rates', kind: 'rates', maxAge: 3600 } as const;
     const failing = linode({
       id: 'exchange-rates',
       kind: 'rates',

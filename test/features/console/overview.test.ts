@@ -61,6 +61,15 @@ describe('the console’s overview', () => {
       { kind: 'held', batch: 1, text: expect.stringContaining('known rows have another price') },
       { kind: 'failing', text: expect.stringContaining('127.0.0.1') },
     ]);
+    await scene.worker.store.sql`
+      update sync_runs set finished_at = finished_at - interval '2 hours' where outcome = 'failed'`;
+    await scene.fail();
+    const again = await until(async () => {
+      const failing = (await overview()).problems.find(({ kind }) => kind === 'failing');
+      return failing?.since !== problems.find(({ kind }) => kind === 'failing')?.since && failing;
+    });
+    const failingMs = Date.now() - Date.parse(again.since ?? '');
+    expect(failingMs, 'since the first failure in a row').toBeGreaterThan(7_100_000);
     const hetzner = sources.find(({ id }) => id === 'hetzner');
     expect(hetzner?.state).toBe('held');
     expect(hetzner?.runs.map(({ outcome }) => outcome)).toEqual(['changed', 'held', 'failed']);

@@ -1,7 +1,7 @@
 /** Small parts that all views use. */
 import { type ComponentChildren, Fragment } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import type { ShownSource } from '../../../../src/features/console/routes/api.ts';
+import type { Severity, ShownSource } from '../../../../src/features/console/routes/api.ts';
 import type { Answer } from '../lib/data.ts';
 import { ago, ahead, count, span, utc } from '../lib/format.ts';
 import { useNow } from '../lib/live.ts';
@@ -9,21 +9,31 @@ import { useNow } from '../lib/live.ts';
 /** The urgency of a state, shown by a colour and always by a word as well. */
 export type Tone = 'good' | 'note' | 'warn' | 'bad';
 
-export const STATES: Readonly<Record<ShownSource['state'], { readonly label: string; readonly tone: Tone }>> =
-  {
-    held: { label: 'held', tone: 'warn' },
-    failing: { label: 'failing', tone: 'bad' },
-    'never-read': { label: 'never read', tone: 'bad' },
-    stale: { label: 'stale', tone: 'bad' },
-    'unread-regions': { label: 'regions unread', tone: 'warn' },
-    empty: { label: 'empty', tone: 'warn' },
-    'not-configured': { label: 'not configured', tone: 'warn' },
-    running: { label: 'first run', tone: 'note' },
-    retired: { label: 'retired', tone: 'note' },
-    disabled: { label: 'disabled', tone: 'note' },
-    'not-needed': { label: 'not needed', tone: 'note' },
-    ok: { label: 'fresh', tone: 'good' },
-  };
+/** The labels of states, the most urgent first. */
+export const STATES: Readonly<Record<ShownSource['state'], string>> = {
+  held: 'held',
+  paused: 'paused',
+  failing: 'failing',
+  'never-read': 'never read',
+  stale: 'stale',
+  'stale-regions': 'regions stale',
+  'unread-regions': 'regions unread',
+  empty: 'empty',
+  'not-configured': 'not configured',
+  running: 'first run',
+  retired: 'retired',
+  disabled: 'disabled',
+  'not-needed': 'not needed',
+  ok: 'fresh',
+};
+
+export const toneOf = (severity: Severity): Tone => (severity === 'problem' ? 'bad' : 'warn');
+
+export function StateBadge({ state, severity }: Pick<ShownSource, 'state' | 'severity'>) {
+  const intended = state === 'ok' ? 'good' : 'note';
+  const tone = severity === null || state === 'running' ? intended : toneOf(severity);
+  return <Badge tone={tone}>{STATES[state]}</Badge>;
+}
 
 export function Badge({ tone, children }: { tone: Tone; children: ComponentChildren }) {
   return <span class={`badge ${tone}`}>{children}</span>;

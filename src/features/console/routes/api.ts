@@ -2,6 +2,7 @@
 
 import type { BatchRecord, BatchTrail } from '../../../db/held-batches.ts';
 import type { CataloguePlace, FoundMachines, MachineDetail, MachinePoints } from '../../../db/machines.ts';
+import type { ProblemKind, Severity, SourceProblem } from '../../../db/problems.ts';
 import type { ExcludedMachines, QuarantinedRow } from '../../../db/quarantine.ts';
 import type { RunNeighbours, RunRecord, StripRun } from '../../../db/runs/records.ts';
 import type { RunDiff, TimelineEntry } from '../../../db/runs/timeline.ts';
@@ -29,25 +30,9 @@ export type * from './costs/api-costs.ts';
 /** Header of an answer: the mark of the events at the time of the read. */
 export const MARK = 'x-fleetbook-mark';
 
-/** The kinds of problems, the most urgent first. */
-export const PROBLEMS = [
-  'held',
-  'failing',
-  'never-read',
-  'stale',
-  'unread-regions',
-  'empty',
-  'not-configured',
-] as const;
-export type ProblemKind = (typeof PROBLEMS)[number];
+export type { ProblemKind, Severity } from '../../../db/problems.ts';
 
-export interface Problem {
-  readonly kind: ProblemKind;
-  readonly source: string;
-  /** One sentence, without a full stop. */
-  readonly text: string;
-  readonly since: string | null;
-  readonly batch?: number;
+export interface Problem extends SourceProblem {
   /** The acknowledgement of the alert about the same problem. */
   readonly acknowledgement?: Acknowledgement;
 }
@@ -65,6 +50,8 @@ export interface ShownSource extends Omit<SourceStatus, 'regions'>, Freshness {
   readonly nextSlot: string | null;
   /** The most urgent problem, or another state. `running` is a first run; `not-needed` are rates that no price needs. */
   readonly state: ProblemKind | 'running' | 'retired' | 'disabled' | 'not-needed' | 'ok';
+  /** Of its most severe problem; null without one. */
+  readonly severity: Severity | null;
   readonly runs: readonly StripRun[];
   readonly changedAt: string | null;
 }
@@ -77,9 +64,20 @@ export interface QueueDepth {
   readonly failed: number;
 }
 
+/** A problem that is of no source: of the workers, of a server, or one that an alert reports. */
+export interface OtherProblem {
+  readonly severity: Severity;
+  readonly about: string;
+  /** One sentence, without a full stop. */
+  readonly text: string;
+  /** The page that has more about it. */
+  readonly path: string | null;
+}
+
 export interface Overview {
   readonly now: string;
   readonly problems: readonly Problem[];
+  readonly otherProblems: readonly OtherProblem[];
   readonly sources: readonly ShownSource[];
   /** Null while the queues' Redis does not answer; empty in a process without queues. */
   readonly queues: readonly QueueDepth[] | null;

@@ -77,7 +77,7 @@ function OpenAlerts({ alerts }: { alerts: readonly ShownAlert[] }) {
 
 /** Links to the page that solves the alert. */
 function Subject({ subject, source, path }: ShownAlert) {
-  return source === null ? <>{subject}</> : <a href={path}>{subject}</a>;
+  return <>{source === null ? subject : <a href={path}>{subject}</a>}</>;
 }
 
 function ResolvedAlerts({ alerts }: { alerts: readonly ShownAlert[] }) {

@@ -10,7 +10,16 @@ import { useData } from '../../lib/data.ts';
 import { count, counted } from '../../lib/format.ts';
 import { filtersOf, type Place } from '../../lib/router.ts';
 import { useHasRole } from '../../lib/session.ts';
-import { Badge, ErrorText, Progress, STATES, TimeUntil, Title } from '../../parts/basics.tsx';
+import {
+  Badge,
+  ErrorText,
+  Progress,
+  STATES,
+  StateBadge,
+  TimeUntil,
+  Title,
+  toneOf,
+} from '../../parts/basics.tsx';
 import { Choice, Search } from '../../parts/filters.tsx';
 import { FreshnessBar } from '../../parts/freshness.tsx';
 import { RunStrip } from '../../parts/strip.tsx';
@@ -26,7 +35,7 @@ export function OverviewView({ place }: { place: Place }) {
     <>
       <Title text="Overview">{data && <Summary {...data} />}</Title>
       <Progress {...answer} />
-      {data && <Problems problems={data.problems} />}
+      {data && <Problems {...data} />}
       {data && <Sources sources={data.sources} place={place} />}
       {data && <Charts />}
       {data && <Queues queues={data.queues} />}
@@ -34,30 +43,53 @@ export function OverviewView({ place }: { place: Place }) {
   );
 }
 
-function Summary({ problems, sources }: Overview) {
-  const fresh = sources.filter(({ state }) => state === 'ok').length;
+const sourcesOf = (problems: readonly Problem[]) => new Set(problems.map(({ source }) => source));
+
+function Summary({ problems, otherProblems, sources }: Overview) {
+  const severe = sourcesOf(problems.filter(({ severity }) => severity === 'problem'));
+  const warned = sourcesOf(problems).size - severe.size;
   return (
     <p class="summary">
-      {problems.length > 0 ? (
-        <Badge tone={problems.some(({ kind }) => STATES[kind].tone === 'bad') ? 'bad' : 'warn'}>
-          {counted(new Set(problems.map(({ source }) => source)).size, 'source')} with problems
+      {severe.size > 0 && <Badge tone="bad">{counted(severe.size, 'source')} with problems</Badge>}
+      {warned > 0 && <Badge tone="warn">{counted(warned, 'source')} with warnings</Badge>}
+      {otherProblems.length > 0 && (
+        <Badge tone={otherProblems.some(({ severity }) => severity === 'problem') ? 'bad' : 'warn'}>
+          {counted(otherProblems.length, 'other problem')}
         </Badge>
-      ) : (
-        <Badge tone="good">no problems</Badge>
-      )}{' '}
-      {fresh} of {counted(sources.length, 'source')} fresh · <a href="#charts">charts</a>
+      )}
+      {problems.length + otherProblems.length === 0 && <Badge tone="good">no problems</Badge>}{' '}
+      {statesText(sources)} · <a href="#charts">charts</a>
     </p>
   );
 }
 
-function Problems({ problems }: { problems: readonly Problem[] }) {
+/** Returns `3 of 4 sources fresh, 1 not needed`: only sources without a problem have such a state. */
+function statesText(sources: readonly ShownSource[]): string {
+  const intended = (['disabled', 'retired', 'not-needed'] as const).flatMap((state) => {
+    const found = sources.filter((each) => each.state === state).length;
+    return found === 0 ? [] : [`${found} ${STATES[state]}`];
+  });
+  const fresh = sources.filter(({ state }) => state === 'ok').length;
+  return [`${fresh} of ${counted(sources.length, 'source')} fresh`, ...intended].join(', ');
+}
+
+function Problems({ problems, otherProblems, sources }: Overview) {
   return (
     <section aria-labelledby="problems">
       <h2 id="problems">Problems</h2>
-      {problems.length === 0 ? (
-        <p class="calm">No batch is held, every source is fresh and no region is unread.</p>
+      {problems.length + otherProblems.length === 0 ? (
+        <p class="calm">
+          No source and no worker has a problem: {statesText(sources)}. <code>fleetbook doctor</code> also
+          checks settings, servers and ports.
+        </p>
       ) : (
         <ul class="problems">
+          {otherProblems.map(({ severity, about, text, path }) => (
+            <li key={`${about} ${text}`} class={toneOf(severity)}>
+              {path === null ? <strong>{about}</strong> : <a href={path}>{about}</a>}
+              <p>{text}</p>
+            </li>
+          ))}
           {[...Map.groupBy(problems, ({ source }) => source)].map(([source, ofSource]) => (
             <SourceProblems key={source} source={source} problems={ofSource} />
           ))}
@@ -87,8 +119,7 @@ function lateness({ ageSeconds, objectiveSeconds }: ShownSource): number {
   return objectiveSeconds === null ? 0 : ageSeconds / objectiveSeconds;
 }
 
-const hasProblem = ({ state }: ShownSource) =>
-  !['ok', 'running', 'retired', 'disabled', 'not-needed'].includes(state);
+const hasProblem = ({ severity }: ShownSource) => severity !== null;
 
 function Sources({ sources, place }: { sources: readonly ShownSource[]; place: Place }) {
   const { value, set } = filtersOf(place);
@@ -114,7 +145,7 @@ function Sources({ sources, place }: { sources: readonly ShownSource[]; place: P
           options={[
             ['', 'all'],
             ['trouble', 'all with problems'],
-            ...present.map((each) => [each, STATES[each as ShownSource['state']].label] as const),
+            ...present.map((each) => [each, STATES[each as ShownSource['state']]] as const),
           ]}
           onChoose={(chosen) => set({ state: chosen })}
         />
@@ -178,12 +209,7 @@ function SourceTable({ sources, place, selected, onSelect }: SourceTableProps) {
           '',
           by('source'),
         ],
-        [
-          'State',
-          ({ state }) => <Badge tone={STATES[state].tone}>{STATES[state].label}</Badge>,
-          '',
-          by('state'),
-        ],
+        ['State', (source) => <StateBadge {...source} />, '', by('state')],
         ['Age of data', (source) => <FreshnessBar {...source} />, '', by('age')],
         ['Last runs', ({ runs }) => <RunStrip runs={runs} />],
         ['Next run', ({ nextSlot }) => <TimeUntil at={nextSlot} />, '', by('next')],

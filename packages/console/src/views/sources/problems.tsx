@@ -1,6 +1,6 @@
 import type { Problem } from '../../../../../src/features/console/routes/api.ts';
 import { Acknowledged } from '../../parts/acknowledged.tsx';
-import { Badge, STATES, TimeSince } from '../../parts/basics.tsx';
+import { Badge, STATES, TimeSince, toneOf } from '../../parts/basics.tsx';
 
 interface SourceProblemsProps {
   readonly source: string;
@@ -12,16 +12,16 @@ interface SourceProblemsProps {
 
 /** Shows the problems of a source, with links to the pages that solve them. */
 export function SourceProblems({ source, problems, isHere }: SourceProblemsProps) {
-  const [worst] = problems;
-  if (worst === undefined) return null;
+  if (problems.length === 0) return null;
+  const worst = problems.some(({ severity }) => severity === 'problem') ? 'problem' : 'warning';
   const address = `/sources/${encodeURIComponent(source)}`;
   return (
-    <li class={STATES[worst.kind].tone}>
+    <li class={toneOf(worst)}>
       {!isHere && <a href={address}>{source}</a>}
-      {problems.map(({ kind, since, text, acknowledgement }) => (
+      {problems.map(({ kind, severity, since, text, acknowledgement }) => (
         <div key={kind}>
           <div class="what">
-            <Badge tone={STATES[kind].tone}>{STATES[kind].label}</Badge>
+            <Badge tone={toneOf(severity)}>{STATES[kind]}</Badge>
             {since !== null && (
               <span class="muted">
                 {' '}

@@ -9,7 +9,7 @@ import { count, utc } from '../../lib/format.ts';
 import { filtersOf, type Place } from '../../lib/router.ts';
 import { RequireRole } from '../../lib/session.ts';
 import { Action } from '../../parts/action.tsx';
-import { Ago, Badge, Facts, Progress, STATES, Tabs, TimeUntil, Title } from '../../parts/basics.tsx';
+import { Ago, Badge, Facts, Progress, StateBadge, Tabs, TimeUntil, Title } from '../../parts/basics.tsx';
 import { CancelRun } from '../../parts/cancel-run.tsx';
 import { Search } from '../../parts/filters.tsx';
 import { FreshnessBar } from '../../parts/freshness.tsx';
@@ -75,12 +75,12 @@ interface StateAndActionsProps {
 }
 
 function StateAndActions({ path, place, answer: { source, canRun } }: StateAndActionsProps) {
-  const { id, state, disabled, configured } = source;
+  const { id, disabled, configured } = source;
   const last = source.runs.at(-1);
   const action = disabled !== null ? 'Enable …' : configured ? 'Disable …' : 'Retire …';
   return (
     <>
-      <Badge tone={STATES[state].tone}>{STATES[state].label}</Badge>
+      <StateBadge {...source} />
       <RequireRole minRole="operator">
         {last?.outcome === 'running' && <CancelRun source={id} run={last.id} />}
         {canRun && disabled === null && (
