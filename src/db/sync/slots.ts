@@ -46,14 +46,21 @@ const isDisabled = (schedule: SQLWrapper) => sql`exists (
   select from ${sources} where ${sources.id} = ${schedule} and ${sources.disabledAt} is not null)`;
 const isPaused = (schedule: SQLWrapper) => sql`exists (
   select from ${sources} where ${sources.id} = ${schedule} and ${sources.pausedUntil} > now())`;
-const isRunning = (schedule: SQLWrapper) => sql`exists (
-  select from sync_runs r where r.source_id = ${schedule} and r.outcome = 'running' and ${sql.raw(IS_LIVE)})`;
+/**
+ * An attempt waits for the current run, which it would end: a source whose runs outlast its interval would never finish one. The
+ * schedule does not wait for a run that began earlier than this, since it may hang.
+ */
+const LONGEST_WAIT = '1 hour';
+const mustWait = (schedule: SQLWrapper, isRequested: SQLWrapper) => sql`exists (
+  select from sync_runs r where r.source_id = ${schedule} and r.outcome = 'running' and ${sql.raw(IS_LIVE)}
+    and (${isRequested} or r.started_at > now() - ${LONGEST_WAIT}::interval))`;
 const is = ({ schedule, slot }: Slot) => and(eq(slots.schedule, schedule), eq(slots.slot, slot));
 const isAttempt = (attempt: Attempt) => and(is(attempt), eq(slots.attempt, attempt.attempt));
 
 /**
  * Claims a slot. Its first attempt is due now, or when the pause ends that an upstream requested beyond the slot.
- * @returns true if the caller has to enqueue the attempt: no other worker has the slot, it is due, and the source is enabled
+ * @returns true if the caller has to enqueue the attempt: no other worker has the slot, it is due, and the source is enabled and has
+ * no current run
  */
 export async function claimSlot(db: Database, { schedule, slot }: Slot): Promise<boolean> {
   const dueAt = sql`greatest(now(), (select max(${before.dueAt}) from ${slots} ${before}
@@ -61,7 +68,7 @@ export async function claimSlot(db: Database, { schedule, slot }: Slot): Promise
   const [claimed] = await db.execute<{ due: boolean }>(sql`
     ${insertInto(slots, { schedule, slot: sql`${slot}::timestamptz`, dueAt })}
     where not ${isDisabled(sql`${schedule}`)} on conflict do nothing
-    returning ${slots.dueAt} <= now() as due`);
+    returning ${slots.dueAt} <= now() and not ${mustWait(sql`${schedule}`, sql`false`)} as due`);
   return claimed?.due ?? false;
 }
 
@@ -89,7 +96,7 @@ const OVERDUE = '1 minute';
 
 /**
  * Returns due attempts that are not in the queue, and overdue ones, since the queue may have lost their jobs. It skips disabled
- * and paused sources, and finishes slots with a later claimed one. An attempt that was requested waits for the current run of its source.
+ * and paused sources, and finishes slots with a later claimed one. An attempt waits for the current run of its source.
  * @param graceMs skips newer claims, which another worker is about to enqueue
  */
 export async function attemptsToEnqueue(db: Database, graceMs: number): Promise<Attempt[]> {
@@ -104,7 +111,7 @@ export async function attemptsToEnqueue(db: Database, graceMs: number): Promise<
     )
     select schedule, ${rfc3339(sql`slot`)} as slot, attempt
     from open where not covered and not ${isDisabled(sql`open.schedule`)} and not ${isPaused(sql`open.schedule`)}
-      and (cause is null or not ${isRunning(sql`open.schedule`)})
+      and not ${mustWait(sql`open.schedule`, sql`open.cause is not null`)}
     order by schedule collate "C"`);
 }
 
