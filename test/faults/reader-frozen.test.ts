@@ -7,11 +7,12 @@ import { until } from '../support/until.ts';
 import { underLoad } from './support/row.ts';
 import type { Stack } from './support/stack.ts';
 
-const REQUESTS = 126;
+const CONNECTIONS = 2;
+/** On each connection: as many as may wait for their answers. */
+const REQUESTS = 63;
 
 /** Counts the statuses of the answers on a connection. */
-function statusesOn(socket: Socket): Map<string, number> {
-  const statuses = new Map<string, number>();
+function countStatuses(socket: Socket, statuses: Map<string, number>): void {
   let rest = '';
   socket.setEncoding('latin1').on('data', (chunk: string) => {
     rest += chunk;
@@ -20,7 +21,6 @@ function statusesOn(socket: Socket): Map<string, number> {
     // A status line may be cut. It follows a body without a line break.
     rest = rest.slice(rest.lastIndexOf('\n') + 1);
   });
-  return statuses;
 }
 
 it('a reader refuses a token that was revoked while it was frozen, from the first request', async () => {
@@ -34,15 +34,20 @@ it('a reader refuses a token that was revoked while it was frozen, from the firs
     const headers = { authorization: `Bearer ${token}` };
     const path = '/v1/clusters/main';
     await until(async () => (await fetch(reader.url + path, { headers })).ok);
-    const socket = connect(Number(new URL(reader.url).port), '127.0.0.1');
-    await once(socket, 'connect');
-    const statuses = statusesOn(socket);
+    const statuses = new Map<string, number>();
+    const sockets: Socket[] = [];
     const request = `GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\n\r\n`;
-    socket.write(request);
-    await until(() => statuses.get('200') === 1);
+    for (let opening = 1; opening <= CONNECTIONS; opening++) {
+      const socket = connect(Number(new URL(reader.url).port), '127.0.0.1');
+      await once(socket, 'connect');
+      countStatuses(socket, statuses);
+      sockets.push(socket);
+      socket.write(request);
+      await until(() => statuses.get('200') === opening);
+    }
     reader.program.child.kill('SIGSTOP');
     await revokeToken(store.db, id);
-    socket.write(request.repeat(REQUESTS));
+    for (const socket of sockets) socket.write(request.repeat(REQUESTS));
     opened(statuses);
     return undefined;
   };
@@ -55,7 +60,8 @@ it('a reader refuses a token that was revoked while it was frozen, from the firs
     },
   });
   const statuses = await reading;
-  await until(() => [...statuses.values()].reduce((sum, each) => sum + each, 0) === REQUESTS + 1);
-  expect(Object.fromEntries(statuses)).toEqual({ 200: 1, 401: REQUESTS });
+  const answered = () => [...statuses.values()].reduce((sum, each) => sum + each, 0);
+  await until(() => answered() === CONNECTIONS * (REQUESTS + 1));
+  expect(Object.fromEntries(statuses)).toEqual({ 200: CONNECTIONS, 401: CONNECTIONS * REQUESTS });
   expect(outcome.wrong).toBe(0);
 });

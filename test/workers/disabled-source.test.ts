@@ -77,7 +77,9 @@ describe('a disabled source', () => {
     const calls = upstream.calls.hetzner;
     await worker.queues.sync.pause();
     await retryNow('hetzner');
-    const job = await until(async () => (await worker.queues.sync.getJobs('waiting'))[0]);
+    const job = await until(async () =>
+      (await worker.queues.sync.getJobs('waiting')).find(({ data }) => data.sourceId === 'hetzner'),
+    );
     await disable('hetzner');
     await worker.queues.sync.resume();
     const skipped = () => lines.filter(({ msg }) => msg.startsWith('skipped: '));
