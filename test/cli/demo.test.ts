@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fleetbook } from '../support/fleetbook.ts';
 import { until } from '../support/until.ts';
 import { startUp, temporaryHome, type Up } from '../support/up.ts';
+import { missingPart, pageExamples } from './page-examples.ts';
 
 interface Source {
   readonly id: string;
@@ -73,6 +74,11 @@ describe('fleetbook demo', () => {
       new Set(['acme', 'globex', 'sample']),
     );
     expect(await up.json('/v1/clusters')).toHaveLength(5);
+  });
+
+  it('answers the examples of the pages as the sample does', async () => {
+    for (const { path, answer } of pageExamples())
+      expect(missingPart(answer, await (await up.get(path)).text()), path).toBeUndefined();
   });
 
   it('has a cluster that another machine of its region would make cheaper', async () => {
