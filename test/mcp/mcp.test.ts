@@ -25,6 +25,8 @@ let onlyMachines: string;
 /** Its organization pays nothing for one machine, and has more clusters than a page of costs. */
 let sponsored: string;
 const CLUSTERS = 130;
+/** Prices of 20 and 40 an hour, which no decimal states per minute. */
+const PERIODIC = { p20: '0.333333333333333333', p40: '0.666666666666666667' };
 
 beforeAll(async () => {
   published = opened.use(await startPublished());
@@ -53,6 +55,9 @@ async function addSponsored({ databaseUrl, redisUrl, sample }: Published): Promi
   const berlin = await addRegion(sql, sample.provider, 'ber1', 'Berlin, DE');
   await sql`update regions set country = 'DE' where id = ${berlin}`;
   await addMachine(sql, berlin, { name: 'b1', price: '0.002', source: 'cloud' });
+  const vienna = await addRegion(sql, sample.provider, 'vie1', 'Vienna, AT');
+  for (const [name, price] of Object.entries(PERIODIC))
+    await addMachine(sql, vienna, { name, price, source: 'cloud' });
   const organizationId = await addOrganization(sql, 'sponsored');
   for (let i = 0; i < CLUSTERS; i++) {
     const shared = { source: 'plane', regionId: sample.region, machineId: sample.big };
@@ -172,6 +177,21 @@ describe('the tools', () => {
     expect(found.data).toMatchObject({ machine, same_region, same_provider, anywhere, ...cheaper.meta });
     const none = await described.call('cheaper_machines', { slug: 'none' });
     expect(none.error).toBe('Not found: There is nothing here that this token may read.');
+  });
+
+  it('find a machine by the price per hour that they state', async () => {
+    const named = async (max_price_per_hour: number) => {
+      const { data } = await described.call('search_machines', { regions: ['vie1'], max_price_per_hour });
+      return (data as { machines: { name: string; price_per_hour: number }[] }).machines.map(
+        ({ name, price_per_hour }) => [name, price_per_hour],
+      );
+    };
+    expect(await named(19.999)).toEqual([]);
+    expect(await named(20)).toEqual([['p20', 20]]);
+    expect(await named(40)).toEqual([
+      ['p20', 20],
+      ['p40', 40],
+    ]);
   });
 
   it('search with names instead of ids, and with prices per hour', async () => {

@@ -28,6 +28,15 @@ const withHourlyPrice = <M extends Machine>(machine: M) => ({
   price_per_hour: rounded(machine.price * MINUTES_PER_HOUR),
 });
 
+/** The answer states prices per hour with twelve digits. A machine at exactly that price must be within the limit. */
+const ROUNDING = 1e-11;
+
+function mostPerMinute(perHour: number): number {
+  const perMinute = rounded(perHour / MINUTES_PER_HOUR);
+  // Most prices per hour have no decimal per minute.
+  return perMinute * MINUTES_PER_HOUR === perHour ? perMinute : (perHour / MINUTES_PER_HOUR) * (1 + ROUNDING);
+}
+
 const metaOf = ({ currency, asOf }: Answer<unknown>) => ({ currency: currency ?? null, as_of: asOf ?? null });
 
 type Filters = Pick<
@@ -59,7 +68,7 @@ export async function searchMachines(client: FleetbookClient, input: SearchInput
     ...question
   } = input;
   const filter = await filterOf(client, input, signal);
-  const max_price = perHour === undefined ? undefined : rounded(perHour / MINUTES_PER_HOUR);
+  const max_price = perHour === undefined ? undefined : mostPerMinute(perHour);
   const page = await client.search({ ...question, ...filter, max_price, limit }, { signal });
   const { machines, next, ram_unit } = page.data;
   return { machines: machines.map(withHourlyPrice), next, ram_unit, ...metaOf(page) };
