@@ -133,6 +133,7 @@ describe('a size of Azure', () => {
     ['Windows', windows],
     ['Windows, by the name of its meter', { meterName: 'D2s v5 Windows' }],
     ['Windows, by the name of its SKU', { skuName: 'D2s v5 - Windows' }],
+    ['Windows, shortened', { productName: 'Virtual Machines NCCadsv5 Srs Win' }],
     ['Windows, without a blank', { productName: 'Virtual Machines Dsv5 SeriesWindows' }],
     ['Red Hat', { productName: 'Virtual Machines Dsv5 Series RHEL' }],
   ])('that has only a price with %s counts as missing, and is not licensed', async (_, licence) => {
@@ -165,12 +166,12 @@ describe('a size of Azure', () => {
     ]);
   });
 
-  it.each(['Virtual Machines Dsv5 Series', 'DCsv3 Series Linux', 'Virtual Machines Dsv7-series', 'Linux'])(
-    'has the price of "%s"',
-    async (productName) => {
-      expect(amounts(await itemsOf([price({ productName })]))).toEqual(['0.096']);
-    },
-  );
+  it.each([
+    ...['Virtual Machines Dsv5 Series', 'DCsv3 Series Linux', 'Virtual Machines Dsv7-series', 'Linux'],
+    'Virtual Machines NCCadsv5 Srs',
+  ])('has the price of "%s"', async (productName) => {
+    expect(amounts(await itemsOf([price({ productName })]))).toEqual(['0.096']);
+  });
 
   // New accounts have some hours of B1s and others free.
   it.each([

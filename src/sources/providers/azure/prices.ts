@@ -157,9 +157,9 @@ function licenceOf({ productName, skuName, meterName }: Kind): Licence {
   return NO_LICENCE.test(productName) ? 'none' : 'unknown';
 }
 
-const LICENCES = /Windows|\b(RHEL|Red Hat|SUSE|SLES|SQL)\b/i;
-/** `Virtual Machines Dsv5 Series`, `DCsv3 Series Linux`. */
-const NO_LICENCE = /(\bseries( basic| promo)?|\blinux)$/i;
+const LICENCES = /Windows|\b(Win|RHEL|Red Hat|SUSE|SLES|SQL)\b/i;
+/** `Virtual Machines Dsv5 Series`, `DCsv3 Series Linux`; `NCCadsv5 Srs`, which is `NCCadsv5 Srs Win` with Windows. */
+const NO_LICENCE = /(\b(?:series|srs)( basic| promo)?|\blinux)$/i;
 
 function unknownForm(productName: string): string {
   return `productName must end with Series, Linux or a licence; it is ${JSON.stringify(productName)}`;
