@@ -74,3 +74,19 @@ export async function seriousFindings(page: Page): Promise<string[]> {
 export async function overflows(page: Page): Promise<boolean> {
   return page.evaluate('document.documentElement.scrollWidth > document.documentElement.clientWidth');
 }
+
+/** Returns the pairs of fields, buttons and links that cover each other, by their text or label. */
+export async function overlaps(page: Page): Promise<string[]> {
+  return page.evaluate(`(() => {
+    const all = [...document.querySelectorAll('main :is(input, select, button, a), main label > span')]
+      .filter((each) => !each.closest('thead'))
+      .map((each) => [each, each.getBoundingClientRect()])
+      .filter(([, { width, height }]) => width > 0 && height > 0);
+    const name = (each) => each.textContent.slice(0, 40) || each.closest('label')?.textContent.slice(0, 40);
+    return all.flatMap(([one, a], i) => all.slice(i + 1)
+      .filter(([other, b]) => !one.contains(other) && !other.contains(one)
+        && Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+        && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1)
+      .map(([other]) => name(one) + ' / ' + name(other)));
+  })()`);
+}

@@ -4,7 +4,9 @@ import { type LiveState, useLiveState } from './lib/live.ts';
 import { followLinks, navigate, type Place, usePlace } from './lib/router.ts';
 import { useHasRole } from './lib/session.ts';
 import { Title } from './parts/basics.tsx';
+import { ErrorBoundary } from './parts/error-boundary.tsx';
 import { Operator } from './parts/operator.tsx';
+import { Pages } from './parts/pages.tsx';
 import './styles/base.css';
 import './styles/parts.css';
 import './styles/tables.css';
@@ -60,7 +62,7 @@ function App() {
       </a>
       <header class="bar">
         <strong>Fleetbook</strong>
-        <nav aria-label="Console">
+        <Pages path={place.path} count={LINKS.length - hidden.length}>
           {LINKS.filter(([path]) => !hidden.includes(path)).map(([path, text]) => (
             <a key={path} href={path} aria-current={isIn(place.path, path) ? 'page' : undefined}>
               {text}
@@ -68,14 +70,16 @@ function App() {
           ))}
           <a href="/queues">Queues</a>
           <a href="/metrics">Metrics</a>
-        </nav>
+        </Pages>
         <span class={`live ${live}`} role="status">
           {LIVE[live]}
         </span>
         <Operator />
       </header>
       <main id="main" tabIndex={-1}>
-        <View place={place} />
+        <ErrorBoundary key={place.path}>
+          <View place={place} />
+        </ErrorBoundary>
       </main>
     </>
   );
@@ -105,9 +109,26 @@ const PAGES: readonly (readonly [path: RegExp, view: (place: Place, id: string) 
 function View({ place }: { place: Place }) {
   for (const [path, view] of PAGES) {
     const found = path.exec(place.path);
-    if (found) return view(place, decodeURIComponent(found[1] ?? ''));
+    const id = found && decoded(found[1] ?? '');
+    if (id !== undefined && id !== null) return view(place, id);
   }
-  return <Title text="This page does not exist" />;
+  return (
+    <>
+      <Title text="This page does not exist" />
+      <p class="calm">
+        No page has the address {place.path}. <a href="/">Open the overview</a>
+      </p>
+    </>
+  );
+}
+
+/** Returns the text of an escaped part of an address; undefined if an escape is bad. */
+function decoded(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Handles keyboard shortcuts: `/` focuses the search field; `g` and a letter open a page. */
