@@ -65,9 +65,16 @@ export async function searchClusters(sql: Sql, search: ClusterSearch): Promise<F
 }
 
 type Disk = Pick<typeof disks.$inferSelect, 'size' | 'unit' | 'autoscaling'>;
-type DiskType = Pick<typeof diskTypes.$inferSelect, 'name' | 'sourceAmount' | 'sourcePer' | 'sourceCurrency'>;
+type DiskType = Pick<
+  typeof diskTypes.$inferSelect,
+  'name' | 'sourceAmount' | 'sourcePer' | 'sourceCurrency'
+> & {
+  /** The unit that the price is for. */
+  readonly pricedUnit: 'GB' | 'GiB';
+};
 
 export interface ClusterDetails extends FoundCluster {
+  readonly organizationId: number;
   readonly source: string;
   /** The cluster's id at its source. */
   readonly key: string;
@@ -81,11 +88,11 @@ export interface ClusterDetails extends FoundCluster {
 
 export async function clusterDetails(sql: Sql, id: number): Promise<ClusterDetails | undefined> {
   const [row] = await sql<ClusterDetails[]>`
-    select ${fields(sql)}, c.source_id as source, c.source_key as key, r.name as "regionName",
+    select ${fields(sql)}, c.organization_id as "organizationId", c.source_id as source, c.source_key as key, r.name as "regionName",
       trim(u.first_name || ' ' || u.last_name) as user, c.missed_runs as "missedRuns",
       (select coalesce(json_agg(json_build_object('name', t.name, 'size', k.size, 'unit', k.unit,
           'autoscaling', k.autoscaling, 'sourceAmount', trim_scale(t.source_amount)::text, 'sourcePer', t.source_per,
-          'sourceCurrency', t.source_currency) order by k.position), '[]')
+          'sourceCurrency', t.source_currency, 'pricedUnit', case t.unit when 'Binary' then 'GiB' else 'GB' end) order by k.position), '[]')
         from disks k join disk_types t on t.organization_id = k.organization_id and t.id = k.disk_type_id
         where k.organization_id = c.organization_id and k.cluster_id = c.id) as disks,
       ${instant(sql, 's.verified_at')} as "verifiedAt"

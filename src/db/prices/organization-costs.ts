@@ -15,7 +15,12 @@ export interface OrganizationCluster extends StoredCluster {
   readonly machineName: string;
 }
 
-export async function organizationClusters(sql: Sql, organizationId: number): Promise<OrganizationCluster[]> {
+/** @param clusterId only this cluster */
+export async function organizationClusters(
+  sql: Sql,
+  organizationId: number,
+  clusterId?: number,
+): Promise<OrganizationCluster[]> {
   return sql<OrganizationCluster[]>`
     select c.id, c.slug, c.name, c.shards, c.replicas, c.machine_id as "machineId", m.name as "machineName",
       r.id as "regionId", r.code as region, json_build_object('id', p.id, 'name', p.name) as provider,
@@ -23,6 +28,7 @@ export async function organizationClusters(sql: Sql, organizationId: number): Pr
     from clusters c join machines m on m.id = c.machine_id join regions r on r.id = c.region_id
     join providers p on p.id = r.provider_id
     where c.organization_id = ${organizationId} and c.retired_at is null
+      ${clusterId === undefined ? sql`` : sql`and c.id = ${clusterId}`}
     order by c.slug collate "C"`;
 }
 

@@ -137,6 +137,7 @@ describe('one cluster', () => {
           autoscaling: false,
           sourceAmount: '0.002',
           sourcePer: 'minute',
+          pricedUnit: 'GiB',
         },
         { name: 'hdd', autoscaling: true, sourceAmount: '0.001', sourceCurrency: 'USD' },
       ],

@@ -2,7 +2,7 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { StoredTerms } from '../../../src/domain/prices/term.ts';
-import type { CostsAnswer, MachineAnswer } from '../../../src/features/console/routes/api.ts';
+import type { ClusterAnswer, CostsAnswer, MachineAnswer } from '../../../src/features/console/routes/api.ts';
 import {
   CHROMIUM,
   hasChromium,
@@ -13,6 +13,7 @@ import {
   seriousFindings,
 } from '../../support/browser.ts';
 import { needs } from '../../support/needs.ts';
+import { until } from '../../support/until.ts';
 import { addOperators, tokenOf } from '../operators/accounts-scene.ts';
 import { addOrganizations, atHetzner, statesClusters } from './clusters-scene.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
@@ -87,6 +88,19 @@ describe('the routes of costs', () => {
     expect(lines[0]?.values[0]).toBeNull();
   });
 
+  it('show the cost of one cluster as in the list of its organization, and none of a retired one', async () => {
+    const { rows } = await costs('acme');
+    for (const row of rows) {
+      const { cost } = (await scene.get(`/api/clusters/${row.id}`)) as ClusterAnswer;
+      expect(cost).toEqual({ ...row, currency: 'EUR' });
+    }
+    const { sql } = scene.worker.store;
+    const id = rows[0]?.id ?? expect.unreachable();
+    await sql`update clusters set retired_at = now() where id = ${id}`;
+    expect(await scene.get(`/api/clusters/${id}`)).toMatchObject({ cost: null });
+    await sql`update clusters set retired_at = null where id = ${id}`;
+  });
+
   it('show nothing of another organization', async () => {
     const [acme, zeta] = [await costs('acme'), await costs('zeta')];
     expect(JSON.stringify(acme)).not.toContain('other');
@@ -134,6 +148,13 @@ describe('costs in a browser', needs(hasChromium, CHROMIUM), () => {
     expect(await page.getByRole('row', { name: /orders/ }).textContent()).toMatch(/cx21.*7\.16 less/s);
     expect(await overflows(page)).toBe(false);
     expect(await seriousFindings(page)).toEqual([]);
+    await page.getByRole('link', { name: 'orders' }).click();
+    const cost = page.getByRole('definition').filter({ hasText: 'per month of 730 hours' });
+    expect(await cost.textContent()).toMatch(
+      /^13\.00 EUR per month of 730 hours \(machines 13\.00, disks 0\.00\).*cx21 costs 7\.16 EUR less$/,
+    );
+    expect(await overflows(page)).toBe(false);
+    expect(await seriousFindings(page)).toEqual([]);
     await page.getByRole('link', { name: 'cx11' }).click();
     await page.getByRole('heading', { name: 'Terms in EUR' }).waitFor();
     await page.getByText('A calendar month on demand costs at most 6.50 EUR.').waitFor();
@@ -163,6 +184,20 @@ describe('costs in a browser', needs(hasChromium, CHROMIUM), () => {
       await page.getByLabel(/^Provider/).fill('Hetzner');
       await page.getByRole('button', { name: 'Add the entry' }).click();
     };
+    const offered = async (label: RegExp) =>
+      page
+        .getByLabel(label)
+        .evaluate((field) =>
+          [...(field as unknown as { list: { options: Iterable<{ value: string }> } }).list.options].map(
+            ({ value }) => value,
+          ),
+        );
+    await page.getByRole('button', { name: 'Add a price' }).click();
+    await until(async () => (await offered(/^Provider/)).join() === 'Hetzner');
+    expect(await offered(/^Region/)).toEqual(['fsn1', 'nbg1']);
+    await page.getByLabel(/^Machine/).fill('cx3');
+    await until(async () => (await offered(/^Machine/)).join() === 'cx31@fsn1,cx31@nbg1');
+    await page.getByRole('button', { name: 'Cancel' }).click();
     await add('101');
     await page
       .getByRole('alert')

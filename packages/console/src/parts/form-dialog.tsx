@@ -90,20 +90,35 @@ interface FieldProps {
   readonly isRequired?: boolean;
   /** A regular expression that the whole value must match, and its description. */
   readonly pattern?: readonly [pattern: string, meaning: string];
+  /** Values that the browser offers while an operator types. */
+  readonly suggestions?: readonly string[];
+  readonly onInput?: (value: string) => void;
 }
 
-export function Field({ label, name, value = '', isRequired = false, pattern }: FieldProps) {
+export function Field(props: FieldProps) {
+  const { label, name, value = '', isRequired = false, pattern, suggestions, onInput } = props;
+  const list = useId();
   return (
     <label class="field">
       <span>{label}</span>
       <input
+        type="text"
         name={name}
         defaultValue={value}
         required={isRequired}
         maxLength={200}
         autocomplete="off"
         {...(pattern && { pattern: pattern[0], title: pattern[1] })}
+        {...(suggestions && { list })}
+        onInput={(event) => onInput?.(event.currentTarget.value)}
       />
+      {suggestions && (
+        <datalist id={list}>
+          {suggestions.map((each) => (
+            <option key={each} value={each} />
+          ))}
+        </datalist>
+      )}
     </label>
   );
 }

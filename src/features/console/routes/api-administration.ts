@@ -13,6 +13,9 @@ export type {
   Organization,
   OrganizationSort,
 } from '../../../db/organizations.ts';
+
+import type { ClusterCosts } from './costs/api-costs.ts';
+
 export type { ClusterHistoryEntry } from '../../../db/runs/cluster-changes.ts';
 export type { TokenSummary } from '../../../db/tokens.ts';
 export type { User } from '../../../db/users.ts';
@@ -54,6 +57,8 @@ export type ChangedUser = ReplacedUser & UserName;
 
 export interface ClusterAnswer {
   readonly cluster: ClusterDetails;
+  /** What it costs now; null if it is retired. */
+  readonly cost: ClusterCosts | null;
   readonly history: readonly ClusterHistoryEntry[];
   readonly hasOlder: boolean;
 }

@@ -11,6 +11,7 @@ import { clusterHistory } from '../../../db/runs/cluster-changes.ts';
 import { choiceOf, idOf, integerOf, NotFound, textOf, windowOf } from '../../../ops/parameters.ts';
 import type { ClusterAnswer } from './api.ts';
 import type { ConsoleContext } from './context.ts';
+import { costOfCluster } from './costs/costs.ts';
 
 export function addClusters(api: FastifyInstance, { sql }: ConsoleContext): void {
   api.get('/clusters', async (request): Promise<FoundClusters> => {
@@ -36,6 +37,7 @@ export function addClusters(api: FastifyInstance, { sql }: ConsoleContext): void
       clusterHistory(sql, id, { limit: limit + 1, offset }),
     ]);
     if (!cluster) throw new NotFound(`there is no cluster ${id}`);
-    return { cluster, history: history.slice(0, limit), hasOlder: history.length > limit };
+    const cost = await costOfCluster(sql, cluster.organizationId, id);
+    return { cluster, cost, history: history.slice(0, limit), hasOlder: history.length > limit };
   });
 }

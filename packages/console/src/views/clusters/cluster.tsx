@@ -3,10 +3,11 @@ import { endsInWords } from '../../../../../src/domain/machine-facts.ts';
 import { CLUSTER_FIELDS } from '../../../../../src/domain/run.ts';
 import type { ClusterAnswer, ClusterHistoryEntry } from '../../../../../src/features/console/routes/api.ts';
 import { useData } from '../../lib/data.ts';
-import { memory } from '../../lib/format.ts';
+import { memory, money } from '../../lib/format.ts';
 import { type Place, queryOf } from '../../lib/router.ts';
 import { Ago, Badge, Facts, Progress, Title, type Tone } from '../../parts/basics.tsx';
 import { Links, toOffset } from '../../parts/pager.tsx';
+import { sumText } from '../organizations/costs.tsx';
 import { ClusterState, nodesText } from './clusters.tsx';
 
 /** Changes per page. */
@@ -35,7 +36,7 @@ export function ClusterView({ place, id }: { place: Place; id: string }) {
   );
 }
 
-function ClusterFacts({ cluster }: ClusterAnswer) {
+function ClusterFacts({ cluster, cost }: ClusterAnswer) {
   const { machine, source, region, regionName } = cluster;
   return (
     <Facts
@@ -49,6 +50,7 @@ function ClusterFacts({ cluster }: ClusterAnswer) {
           </>
         ),
         Disks: <Disks {...cluster} />,
+        Cost: cost && <Cost {...cost} />,
         Created: (
           <>
             <Ago at={cluster.createdAt} />
@@ -86,13 +88,32 @@ function State(cluster: ClusterAnswer['cluster']) {
   );
 }
 
+function Cost({ currency, isOwn, best, ...cost }: NonNullable<ClusterAnswer['cost']>) {
+  const part = (amount: number | null) => (amount === null ? 'unknown' : money(amount));
+  return (
+    <>
+      {sumText(cost)} {currency} per month of 730 hours{' '}
+      <span class="muted">
+        (machines {part(cost.machinePerMonth)}, disks {part(cost.disksPerMonth)})
+      </span>{' '}
+      {isOwn && <Badge tone="note">own price</Badge>}
+      {best && (
+        <div>
+          <a href={`/machines/${best.id}`}>{best.name}</a> costs {money(best.savingPerMonth)} {currency} less
+        </div>
+      )}
+    </>
+  );
+}
+
 function Disks({ disks }: ClusterAnswer['cluster']) {
   if (disks.length === 0) return <>none stated</>;
   return (
     <>
       {disks.map((disk, position) => (
         <div key={`${position} ${disk.name}`}>
-          {disk.size} {disk.unit} {disk.name} at {disk.sourceAmount} {disk.sourceCurrency}/{disk.sourcePer}
+          {disk.size} {disk.unit} {disk.name} at {disk.sourceAmount} {disk.sourceCurrency} per{' '}
+          {disk.pricedUnit} and {disk.sourcePer}
           {disk.autoscaling && ', autoscaling'}
         </div>
       ))}

@@ -148,7 +148,7 @@ function Shares({ title, total, currency, shares }: SharesProps) {
 }
 
 /** Writes a sum. With an unknown part it is at least the sum of the others. */
-const sumText = ({ perMonth, knownPerMonth }: Pick<CostShare, 'perMonth' | 'knownPerMonth'>) =>
+export const sumText = ({ perMonth, knownPerMonth }: Pick<CostShare, 'perMonth' | 'knownPerMonth'>) =>
   perMonth === null ? `at least ${money(knownPerMonth)}` : money(perMonth);
 
 const amount = (value: number | null) => (value === null ? 'unknown' : money(value));

@@ -1,6 +1,7 @@
 /** The own prices of an organization: list, add and end entries. */
 import { useState } from 'preact/hooks';
 import { PRICE_TERMS } from '../../../../../src/domain/prices/term.ts';
+import type { MachinesAnswer, PlacesAnswer } from '../../../../../src/features/console/routes/api.ts';
 import type {
   AddedEntry,
   EndedEntry,
@@ -142,14 +143,7 @@ function Add({ path, currency, onDone }: ChangeProps & { currency: string }) {
       ) : (
         <Field label={`${currency} per minute`} name="price" isRequired />
       )}
-      {kind === 'discount' && <Field label="Provider; empty for every one" name="provider" />}
-      {kind === 'discount' && <Field label="Region, e.g. fsn1; empty for every one" name="region" />}
-      {kind === 'discount' && <Field label="Family, e.g. m5.; empty for all names" name="family" />}
-      <Field
-        label={kind === 'discount' ? 'Machine, e.g. cx22@fsn1; empty for all' : 'Machine, e.g. cx22@fsn1'}
-        name="machine"
-        isRequired={kind === 'price'}
-      />
+      <Selector kind={kind} />
       <Select
         label="Term"
         name="term"
@@ -160,6 +154,52 @@ function Add({ path, currency, onDone }: ChangeProps & { currency: string }) {
       <Field label="Until, a date or a time in UTC; empty for no end" name="to" />
       <Reason />
     </DialogButton>
+  );
+}
+
+/** Machines that the browser offers. */
+const OFFERED = 30;
+
+/** The fields that select machines, with suggestions from the catalogue. */
+function Selector({ kind }: { kind: string }) {
+  const [provider, setProvider] = useState('');
+  const [machine, setMachine] = useState('');
+  const providers = useData<PlacesAnswer>('/api/places').data?.providers ?? [];
+  const chosen = providers.filter(({ name }) => name.toLowerCase() === provider.trim().toLowerCase());
+  const regions = (chosen.length > 0 ? chosen : providers).flatMap((each) => each.regions);
+  const query = new URLSearchParams({
+    q: machine.split('@')[0] ?? '',
+    sort: 'region',
+    limit: String(OFFERED),
+  });
+  const found = useData<MachinesAnswer>(`/api/machines?${query}`).data?.rows ?? [];
+  const isDiscount = kind === 'discount';
+  return (
+    <>
+      {isDiscount && (
+        <Field
+          label="Provider; empty for every one"
+          name="provider"
+          suggestions={providers.map(({ name }) => name)}
+          onInput={setProvider}
+        />
+      )}
+      {isDiscount && (
+        <Field
+          label="Region, e.g. fsn1; empty for every one"
+          name="region"
+          suggestions={[...new Set(regions)].sort()}
+        />
+      )}
+      {isDiscount && <Field label="Family, e.g. m5.; empty for all names" name="family" />}
+      <Field
+        label={isDiscount ? 'Machine, e.g. cx22@fsn1; empty for all' : 'Machine, e.g. cx22@fsn1'}
+        name="machine"
+        isRequired={!isDiscount}
+        suggestions={found.map(({ name, region }) => `${name}@${region}`)}
+        onInput={setMachine}
+      />
+    </>
   );
 }
 

@@ -30,6 +30,10 @@ export interface CostRow {
   readonly best: { readonly id: number; readonly name: string; readonly savingPerMonth: number } | null;
 }
 
+export interface ClusterCosts extends CostRow {
+  readonly currency: string | null;
+}
+
 export interface CostsAnswer extends CostShare {
   readonly currency: string | null;
   /** Clusters with a part whose price is unknown. */

@@ -10,7 +10,7 @@ import { type CostedCluster, costClusters } from '../../../../domain/prices/chea
 import { shownMonth, sum } from '../../../../domain/prices/cost.ts';
 import { windowOf } from '../../../../ops/parameters.ts';
 import { storedEntries } from '../../../../snapshot/document/price-book.ts';
-import type { CostRow, CostShare, CostsAnswer } from '../api.ts';
+import type { ClusterCosts, CostRow, CostShare, CostsAnswer } from '../api.ts';
 import type { ConsoleContext } from '../context.ts';
 import { slugOf, storedOrganization } from '../organizations.ts';
 import { costsOverTime, dayStarts } from './cost-history.ts';
@@ -58,6 +58,22 @@ export function addCosts(api: FastifyInstance, { sql }: ConsoleContext): void {
         .map(shownRow),
     };
   });
+}
+
+/** Returns what one cluster costs; null for a retired one. */
+export async function costOfCluster(
+  sql: ConsoleContext['sql'],
+  organizationId: number,
+  id: number,
+): Promise<ClusterCosts | null> {
+  const clusters = await organizationClusters(sql, organizationId, id);
+  const [machines, entries, currency] = await Promise.all([
+    machinesNear(sql, clusters),
+    storedEntries(sql, organizationId),
+    storedCurrency(sql),
+  ]);
+  const [costed] = costClusters(clusters, machines, entries, Date.now());
+  return costed ? { ...shownRow(costed), currency: currency ?? null } : null;
 }
 
 function shareOf(costed: readonly Costed[]): CostShare {
