@@ -38,6 +38,10 @@ const STYLE = `
   .metrics > li + li { border-top: 1px solid var(--line) }
   summary, .one { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: 0 16px; padding: 8px 14px }
   summary { cursor: pointer }
+  .metrics summary code::before { content: '▸ ' }
+  .metrics [open] > summary code::before { content: '▾ ' }
+  .whole { white-space: nowrap }
+  form { margin-bottom: 16px }
   summary:hover { background: var(--soft) }
   main > details { margin-top: 28px }
   .metrics strong, td { font-variant-numeric: tabular-nums; overflow-wrap: anywhere }

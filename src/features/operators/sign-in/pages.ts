@@ -21,7 +21,7 @@ ${problem === undefined ? '' : alert(problem)}${link}<form method="post" action=
   <label><span>Token</span> <input name="token" type="password" autocomplete="current-password" maxlength="256" required autofocus></label>
   <button class="main">Sign in</button>
 </form>
-<p class="muted">No token yet? On the server:<br><code>fleetbook operator create &lt;name&gt; --role&nbsp;admin</code>`,
+<p class="muted">No token yet? On the server:<br><code>fleetbook operator create &lt;name&gt; <span class="whole">--role admin</span></code>`,
   );
 }
 
