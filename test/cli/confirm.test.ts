@@ -21,8 +21,11 @@ describe('a question', () => {
     }
   });
 
-  it('is skipped without a terminal', async () => {
-    await expect(confirmed('no', false)).resolves.toBeUndefined();
+  it('is refused without a terminal', async () => {
+    await expect(confirmed('yes', false)).rejects.toMatchObject({
+      name: 'UsageFailure',
+      message: 'nothing was decided, because there is no terminal to confirm; confirm with --yes',
+    });
   });
 });
 

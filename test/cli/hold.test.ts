@@ -51,7 +51,7 @@ describe('a held batch', () => {
     expect((await operator('hold', 'list')).stdout).toBe('no batch is held\n');
     expect(await sync(NAMES, 100)).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('6 of 6 rows would change a published price'),
+      stderr: expect.stringContaining('6 of 6 rows would change the price of a machine by more than a'),
     });
 
     const { stdout: list } = await operator('hold', 'list');
@@ -72,7 +72,7 @@ describe('a held batch', () => {
       code: 2,
       stderr: expect.stringMatching(/name the batch: .*hold show hetzner; .*hold reject hetzner 1/),
     });
-    expect(await operator('hold', 'reject', 'hetzner', '1', '--reason', 'cents')).toMatchObject({
+    expect(await operator('hold', 'reject', 'hetzner', '1', '--yes', '--reason', 'cents')).toMatchObject({
       code: 0,
       stdout: expect.stringContaining('batch 1 is rejected'),
     });
@@ -97,9 +97,19 @@ describe('a held batch', () => {
         /batch 1 already has a decision: rejected .* Batch 2 waits now: .*hold show hetzner/,
       ),
     });
-    const approved = await operator('hold', 'approve', 'hetzner', '2', '--by', 'ada', '--reason', 'cleanup');
+    const approved = await operator(
+      'hold',
+      'approve',
+      'hetzner',
+      '2',
+      '--yes',
+      '--by',
+      'ada',
+      '--reason',
+      'cleanup',
+    );
     expect(approved.stdout).toMatch(/^hetzner: batch 2 is stored: 0 new, 0 changed, 4 retired\. To undo/);
-    const undone = await operator('hold', 'undo', 'hetzner', '2', '--by', 'bob');
+    const undone = await operator('hold', 'undo', 'hetzner', '2', '--yes', '--by', 'bob');
     expect(undone.stdout).toMatch(/the data of before batch 2 again: 4 returned, 0 changed back, 0 retired/);
     const decided = (await operator('hold', 'show', 'hetzner', '2', '--limit', '1')).stdout;
     expect(decided.replaceAll(/\s+/g, ' ')).toMatch(
@@ -138,9 +148,20 @@ describe('a held batch', () => {
       reversible: false,
     });
     expect((await sync(NAMES, 100)).code).toBe(1);
-    expect((await operator('hold', 'approve', 'hetzner', '3')).stdout).toMatch(
-      /^hetzner: batch 3 is stored: 0 new, 6 changed, 0 retired/,
-    );
+    for (const [given, message] of [
+      [[], /nothing was decided: an approval without a terminal needs a reason: .*--yes --reason/],
+      [['--yes'], /an approval without a terminal needs a reason/],
+      [['--reason', 'a new tariff'], /nothing was decided, because there is no terminal .* --yes/],
+    ] as const)
+      expect(await operator('hold', 'approve', 'hetzner', '3', ...given)).toMatchObject({
+        code: 2,
+        stderr: expect.stringMatching(message),
+      });
+    expect(await operator('hold', 'reject', 'hetzner', '3')).toMatchObject({ code: 2 });
+    expect((await operator('hold', 'list')).stdout).toContain('hetzner: batch 3, held');
+    expect(
+      (await operator('hold', 'approve', 'hetzner', '3', '--yes', '--reason', 'a new tariff')).stdout,
+    ).toMatch(/^hetzner: batch 3 is stored: 0 new, 6 changed, 0 retired/);
     expect((await sync(NAMES, 100)).stdout).toMatch(/^hetzner: unchanged/);
   });
 

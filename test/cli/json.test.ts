@@ -30,7 +30,7 @@ it('migrate, sync, publish, hold reject and hold approve report their effects to
     code: 0,
     stdout: {
       migrated: true,
-      applied: expect.arrayContaining(['0000_initial']),
+      applied: expect.arrayContaining(['0000_baseline']),
       isLater: false,
       database: expect.stringMatching(/^database test_\w+ at /),
     },
@@ -65,7 +65,7 @@ it('migrate, sync, publish, hold reject and hold approve report their effects to
     }),
   });
   expect(held.stderr).toContain('held for a decision');
-  const rejected = await run('hold', 'reject', 'hetzner', '1', '--by', 'ada', '--reason', 'why not');
+  const rejected = await run('hold', 'reject', 'hetzner', '1', '--yes', '--by', 'ada', '--reason', 'why not');
   expect(JSON.parse(rejected.stdout)).toEqual({
     source: 'hetzner',
     batch: 1,
@@ -75,12 +75,13 @@ it('migrate, sync, publish, hold reject and hold approve report their effects to
   });
 
   expect((await sync(NAMES.slice(0, 2))).code).toBe(1);
-  const approved = await run('hold', 'approve', 'hetzner', '2');
+  const approved = await run('hold', 'approve', 'hetzner', '2', '--yes', '--reason', 'it is right');
   expect(JSON.parse(approved.stdout)).toEqual({
     source: 'hetzner',
     batch: 2,
     decision: 'approved',
     by: expect.stringContaining('@'),
+    reason: 'it is right',
     counts: expect.objectContaining({ retired: 4 }),
     published: true,
   });

@@ -15,7 +15,7 @@ import { runRecord } from '../../db/runs/records.ts';
 import type { HeldSample } from '../../domain/held-sample.ts';
 import { lineWidth } from '../runs/change-rows.ts';
 import { diffLines, diffOf, runJson } from '../runs/runs.ts';
-import { CommandFailure } from '../terminal/failure.ts';
+import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 import { openWorker } from '../terminal/open.ts';
 import { openDatabase } from '../terminal/open-database.ts';
 import {
@@ -178,7 +178,11 @@ async function holdDecide(
   const { sql } = store;
   const batch = await namedBatch(sql, source, named, command);
   const { id } = batch;
-  if (!options.yes && process.stdin.isTTY) {
+  if (command === 'approve' && options.reason === undefined && !process.stdin.isTTY)
+    throw new UsageFailure(
+      `nothing was decided: an approval without a terminal needs a reason: fleetbook hold approve ${source} ${id} --yes --reason <text>`,
+    );
+  if (!options.yes) {
     printAside(headline(batch));
     if (command === 'approve')
       printAside(summary(await previewHeld(config, store, configured(config.sources, source), id, 1)));
@@ -220,7 +224,7 @@ async function holdUndo(env: Environment, source: string, named: string, options
         : `${source}: batch ${id} has no decision to undo: ${decision(batch)}`,
     );
   }
-  if (!options.yes && process.stdin.isTTY) {
+  if (!options.yes) {
     printAside(`${headline(batch)}\n${decision(batch)}`);
     await confirm('This undoes the decision.', 'nothing was undone');
   }

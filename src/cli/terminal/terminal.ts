@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { onParentExit } from '../../processes/ipc.ts';
-import { CommandFailure } from './failure.ts';
+import { CommandFailure, UsageFailure } from './failure.ts';
 
 export type Terminal = NodeJS.ReadableStream & { readonly isTTY?: boolean };
 
@@ -17,14 +17,18 @@ export async function prompt(
   }
 }
 
-/** Asks for a yes on a terminal. @param undone the message for other answers @throws CommandFailure */
+/**
+ * Asks for a yes. A change without a terminal needs `--yes`, so that no script changes data unasked.
+ * @param undone the message for other answers @throws CommandFailure; UsageFailure without a terminal
+ */
 export async function confirm(
   question: string,
   undone: string,
   input: Terminal = process.stdin,
   output?: NodeJS.WritableStream,
 ): Promise<void> {
-  if (!input.isTTY) return;
+  if (!input.isTTY)
+    throw new UsageFailure(`${undone}, because there is no terminal to confirm; confirm with --yes`);
   const answer = await prompt(`${question} Type yes to continue: `, input, output);
   if (!/^y(?:es)?$/i.test(answer)) throw new CommandFailure(undone);
 }

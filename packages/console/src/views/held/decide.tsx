@@ -81,7 +81,7 @@ function Buttons({ isWaiting, busy, decide }: ButtonsProps) {
     <div class="buttons">
       {isWaiting ? (
         <>
-          <button type="button" class="main" disabled={disabled} onClick={() => decide('approve')}>
+          <button type="button" disabled={disabled} onClick={() => decide('approve')}>
             {busy === 'approve' ? 'Storing …' : 'Approve: store the batch'}
           </button>
           <button type="button" class="danger" disabled={disabled} onClick={() => decide('reject')}>
