@@ -6,6 +6,11 @@ import { orAborted } from '../src/sources/http/deadline.ts';
 
 /** Runs within an hour that ended the process while no other run was in it. */
 const MOST_CRASHES = 2;
+/**
+ * Runs within an hour that ended with their process, also in company. Interrupted runs take turns, so a source that is not the cause
+ * soon ends a run. The cause may never be alone, if other sources run often.
+ */
+const MOST_ENDS = 4;
 
 /**
  * Pauses a source whose runs ended the process of their worker: they crashed it, used up its memory, or blocked its event loop
@@ -16,13 +21,16 @@ const MOST_CRASHES = 2;
 export async function pauseIfCrashing(db: Database, sourceId: string, logger: Logger): Promise<boolean> {
   const current = await pauseOf(db, sourceId);
   if (current !== undefined) throw new SourcePaused(sourceId, current);
-  const interrupted = await interruptedRuns(db, sourceId);
-  if (interrupted.alone.length < MOST_CRASHES) return interrupted.any;
-  const runs = interrupted.alone.slice(0, MOST_CRASHES).reverse().join(' and ');
+  const { any, alone, recent } = await interruptedRuns(db, sourceId);
+  let blamed: readonly number[];
+  if (alone.length >= MOST_CRASHES) blamed = alone.slice(0, MOST_CRASHES);
+  else if (recent.length >= MOST_ENDS) blamed = recent.slice(0, MOST_ENDS);
+  else return any;
+  const runs = blamed.toReversed().join(' and ');
   const reason = `its runs ${runs} ended the process of their worker within an hour; check the upstream's answers and the memory of workers`;
   const pause = await pauseSource(db, sourceId, reason);
   logger.error(
-    { sourceId, runs: interrupted.alone },
+    { sourceId, runs: blamed },
     `the source is paused until ${pause.until}: ${reason}. To run it now: Run now in the console`,
   );
   throw new SourcePaused(sourceId, pause);

@@ -70,7 +70,7 @@ A run whose upstream exceeds one of these bounds stores nothing, and its message
 | length of a number, of a string or key | 100 characters, 1 MiB |
 | regions and database plans of one catalogue; machines of one region of AWS; objects of one kind in Kubernetes | 10,000 and 250,000; 100,000; 100,000 |
 
-If two runs of a source end the process of their worker within an hour, each alone in it, workers pause the source for an hour, and the alert
+If two runs of a source end the process of their worker within an hour, each alone in it, or four in company, workers pause the source for an hour, and the alert
 \`source_paused\` is open for that time. The source then runs again by itself. A person's *Run now* ends the pause. A watchdog ends a worker whose event
 loop is blocked for \`BLOCKED_LIMIT\` seconds, which counts as an end too. Other sources go on.`;
 

@@ -229,6 +229,34 @@ it('a worker whose event loop a run blocks is ended by its watchdog, which count
   await until(() => scene.calls.filter((id) => id === 'good').length > before, CALM);
 }, 300_000);
 
+it('a source that ends its workers is paused although other sources run at the same time', async () => {
+  await using scene = await openScene({ bad: 'hangs', good: 'answers' });
+  const isPaused = async () => (await scene.stateOf('bad'))?.paused != null;
+  const runsOfGood = () => scene.calls.filter((id) => id === 'good').length;
+  let ends = 0;
+  for (; ; ends++) {
+    expect(ends).toBeLessThan(5);
+    await using worker = await scene.start();
+    await until(async () => scene.hanging.has('bad') || (await isPaused()), CALM);
+    if (await isPaused()) break;
+    const before = runsOfGood();
+    await requestAttempt(
+      scene.store.db,
+      { schedule: 'good', slot: new Date().toISOString() },
+      { cause: 'hand' },
+    );
+    await until(
+      async () => runsOfGood() > before && (await scene.stateOf('good'))?.lastRun?.outcome !== 'running',
+      CALM,
+    );
+    await scene.kill(worker);
+    await until(() => !scene.hanging.has('bad'), CALM);
+    expect(await scene.aloneOf('bad')).toBe(0);
+  }
+  expect(ends).toBe(4);
+  expect((await scene.stateOf('good'))?.paused).toBeNull();
+}, 300_000);
+
 it('concurrent runs are not blamed, and run one at a time after that', async () => {
   await using scene = await openScene({ a: 'hangs', b: 'hangs', c: 'hangs' });
   const first = await scene.start();

@@ -69,7 +69,13 @@ export async function endPause(db: Database, sourceId: string): Promise<void> {
   await db
     .update(syncRuns)
     .set({ alone: null })
-    .where(and(eq(syncRuns.sourceId, sourceId), eq(syncRuns.alone, true)));
+    .where(
+      and(
+        eq(syncRuns.sourceId, sourceId),
+        inArray(syncRuns.outcome, ['running', 'interrupted']),
+        isNotNull(syncRuns.alone),
+      ),
+    );
 }
 
 /** Returns who disabled a source, when and why; undefined if it is unknown or not disabled. */
@@ -124,7 +130,8 @@ const r = alias(syncRuns, 'r');
 
 /**
  * Finds the interrupted runs of a source since its last finished run, and records those whose process has just ended.
- * @returns whether there are any, and the ids of those within the last hour that were the only run of their process, newest first
+ * @returns whether there are any, and the ids of those of workers within the last hour, newest first: all, and those that were the
+ * only run of their process
  */
 export async function interruptedRuns(db: Database, sourceId: string) {
   await db.execute(sql`
@@ -144,9 +151,11 @@ export async function interruptedRuns(db: Database, sourceId: string) {
     .limit(RUNS_READ);
   const end = newest.findIndex(({ outcome }) => outcome !== 'interrupted');
   const interrupted = end === -1 ? newest : newest.slice(0, end);
+  const recent = interrupted.filter(({ alone, isRecent }) => alone !== null && isRecent);
   return {
     any: interrupted.length > 0,
-    alone: interrupted.filter(({ alone, isRecent }) => alone && isRecent).map(({ id }) => id),
+    recent: recent.map(({ id }) => id),
+    alone: recent.filter(({ alone }) => alone).map(({ id }) => id),
   };
 }
 
