@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Help, type Option } from 'commander';
 import type { CommandContext } from '../app/feature.ts';
 import type { Environment } from '../config/source-config.ts';
 import { commandEnvironment } from './environment.ts';
@@ -9,7 +9,20 @@ interface CommandFile {
   define(program: Command, env: Env, given: Environment): void;
 }
 
-/** Each file with the names of its commands, in the order of `--help`. */
+/** The commands of `--help` by heading, in order; also those of features. */
+export const GROUPS: Readonly<Record<string, readonly string[]>> = {
+  Run: ['up', 'demo', 'serve', 'work', 'mcp', 'migrate', 'doctor', 'completion'],
+  'Sources and runs': [
+    ...['status', 'sync', 'source', 'runs', 'run', 'changes'],
+    ...['rejected', 'excluded', 'accept', 'hold'],
+  ],
+  'Machines and clusters': ['machines', 'clusters', 'databases', 'prices'],
+  Organizations: ['org', 'user', 'token', 'price', 'webhook'],
+  Operators: ['operator', 'audit', 'alert'],
+  'Cache and backup': ['publish', 'restored'],
+};
+
+/** Each file with the names of its commands. */
 const FILES: readonly (readonly [names: readonly string[], load: () => Promise<CommandFile>])[] = [
   [['up', 'serve', 'work'], () => import('./processes.ts')],
   [['demo'], () => import('./demo.ts')],
@@ -34,6 +47,7 @@ const FILES: readonly (readonly [names: readonly string[], load: () => Promise<C
 /** Adds the command that `word` names; all commands, also of features, if it names none, e.g. for `--help`. */
 export async function addCommands(program: Command, given: Environment, word?: string): Promise<void> {
   const env = () => commandEnvironment(given);
+  program.configureHelp({ optionDescription: describedOption });
   const named = FILES.filter(([names]) => word !== undefined && names.includes(word));
   const needed = named.length > 0 ? named : FILES;
   for (const { define } of await Promise.all(needed.map(([, load]) => load()))) define(program, env, given);
@@ -48,4 +62,19 @@ export async function addCommands(program: Command, given: Environment, word?: s
     .description('print a script that completes commands and options in a shell')
     .argument('<shell>', 'bash, zsh or fish')
     .action(async (shell: string) => (await import('./completion.ts')).completionCommand(program, shell));
+  group(program);
+}
+
+function group(program: Command): void {
+  const order = Object.values(GROUPS).flat();
+  for (const [heading, names] of Object.entries(GROUPS))
+    for (const command of program.commands)
+      if (names.includes(command.name())) command.helpGroup(`${heading}:`);
+  (program.commands as Command[]).sort((a, b) => order.indexOf(a.name()) - order.indexOf(b.name()));
+}
+
+/** Marks an option that a command cannot do without. */
+function describedOption(option: Option): string {
+  const text = new Help().optionDescription(option);
+  return option.mandatory ? `${text} (required)` : text;
 }

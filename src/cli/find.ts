@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { Environment } from '../config/source-config.ts';
 import { type FoundCluster, searchClusters } from '../db/clusters.ts';
 import { type FoundMachine, searchMachines } from '../db/machines.ts';
+import { storedCurrency } from '../db/prices/currency.ts';
 import { hourly } from '../domain/text/quantities.ts';
 import { existingOrganization } from './accounts/org.ts';
 import { knownProvider } from './terminal/known-provider.ts';
@@ -33,6 +34,7 @@ export async function machinesCommand(
 ): Promise<void> {
   const limit = pageLimit(options) ?? EVERY_ROW;
   await using database = openDatabase(env);
+  const currency = (await storedCurrency(database.sql)) ?? database.settings.CATALOGUE_CURRENCY;
   const found = await searchMachines(database.sql, {
     text,
     providerId: (await knownProvider(database.sql, options.provider))?.id,
@@ -44,16 +46,16 @@ export async function machinesCommand(
     offset: 0,
   });
   const { rows, total, isMore } = found;
-  show(options, { total, isMore, rows }, () =>
+  show(options, { currency, total, isMore, rows }, () =>
     rows.length === 0
       ? 'no machine matches; remove an option, or see: fleetbook status'
-      : machineTable(rows) + moreLine(rows.length, total),
+      : machineTable(rows, currency) + moreLine(rows.length, total),
   );
 }
 
-function machineTable(rows: readonly FoundMachine[]): string {
+function machineTable(rows: readonly FoundMachine[], currency: string): string {
   return alignedTable(
-    ['ID', 'MACHINE', 'PROVIDER', 'CPU', 'MEMORY', 'PER HOUR', 'NOT PUBLISHED'],
+    ['ID', 'MACHINE', 'PROVIDER', 'CPU', 'MEMORY', `${currency} PER HOUR`, 'NOT PUBLISHED'],
     rows.map((row) => [
       String(row.id),
       `${row.name}@${row.region}`,

@@ -21,7 +21,7 @@ import { UsageFailure } from './terminal/failure.ts';
 import { liveView } from './terminal/live-view.ts';
 import { openDatabase } from './terminal/open-database.ts';
 import { add, type Env, type Json } from './terminal/options.ts';
-import { age, ago, count, idTable, show, wrapped } from './terminal/output.ts';
+import { age, ago, alignedTable, count, show, wrapped } from './terminal/output.ts';
 import {
   disabledNote,
   missingRateLines,
@@ -121,7 +121,6 @@ async function readStatus(
 }
 
 const HEAD = ['SOURCE', 'LAST RUN', 'OUTCOME', 'LAST GOOD', 'NEXT UTC', 'KNOWN', 'PUBLISHED'] as const;
-const SHORTEST_ID = 12;
 
 /** Returns a row for each source, and notes below the table. No line is longer than `width`. */
 export function statusTable(sources: readonly ShownStatus[], now: Date, width = WIDTH): string {
@@ -135,7 +134,7 @@ export function statusTable(sources: readonly ShownStatus[], now: Date, width = 
     String(source.published),
   ]);
   const notes = sources.flatMap((source) => notesOf(source, now)).map((note) => wrapped(note, width));
-  const table = idTable(HEAD, rows, width, SHORTEST_ID);
+  const table = alignedTable(HEAD, rows, width);
   return notes.length > 0 ? `${table}\n${notes.join('')}` : table;
 }
 

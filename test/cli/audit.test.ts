@@ -16,7 +16,7 @@ describe('audit', () => {
     expect((await runCommand(['audit'], env)).stdout).toBe('no action is recorded\n');
     await runCommand(['org', 'create', 'acme', '--by', 'ada', '--reason', 'a new client'], env);
     const { id } = JSON.parse((await runCommand(['token', 'create', '--org', 'acme', '--json'], env)).stdout);
-    await runCommand(['token', 'revoke', String(id), '--by', 'bob'], env);
+    await runCommand(['token', 'delete', String(id), '--by', 'bob'], env);
     const { stdout } = await runCommand(['audit', '--limit', '2'], env);
     const lines = stdout.split('\n');
     expect(lines[0]).toMatch(/^AT +BY +FROM +ACTION +SUBJECT +REASON +DETAILS$/);

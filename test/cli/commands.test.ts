@@ -47,13 +47,13 @@ describe('the commands', () => {
   });
 
   it('revokes a token by its id, and distinguishes a token from an id', async () => {
-    expect(await fleetbook(['token', 'revoke', '1'], env)).toMatchObject({
+    expect(await fleetbook(['token', 'delete', '1'], env)).toMatchObject({
       code: 0,
       stdout: 'token 1 is revoked\n',
     });
-    expect((await fleetbook(['token', 'revoke', '1'], env)).stdout).toBe('token 1 is already revoked\n');
-    expect(await fleetbook(['token', 'revoke', '77'], env)).toMatchObject({ code: 1 });
-    expect(await fleetbook(['token', 'revoke', 'fb_x'], env)).toMatchObject({
+    expect((await fleetbook(['token', 'delete', '1'], env)).stdout).toBe('token 1 is already revoked\n');
+    expect(await fleetbook(['token', 'delete', '77'], env)).toMatchObject({ code: 1 });
+    expect(await fleetbook(['token', 'delete', 'fb_x'], env)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('not the token'),
     });

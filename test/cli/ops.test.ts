@@ -98,7 +98,10 @@ it.each([
     ownMetrics(new Registry()),
     open,
   );
-  expect(lines).toEqual(['operators’ pages', expect.stringContaining('fleetbook operator token <name>')]);
+  expect(lines).toEqual([
+    'operators’ pages',
+    expect.stringContaining('fleetbook operator token create <name>'),
+  ]);
 });
 
 it('a short OPS_TOKEN stops the start, and the error does not show it', () => {

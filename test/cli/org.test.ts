@@ -51,7 +51,7 @@ describe('org', () => {
 
   it('list shows each organization with its clusters and valid tokens, aligned', async () => {
     const { id } = await json('token', 'create', '--org', 'acme');
-    await json('token', 'revoke', String(id));
+    await json('token', 'delete', String(id));
     await json('token', 'create', '--org', 'acme');
     const { stdout } = await org('list');
     expect(stdout.replaceAll(/\d+ (?:s|min) ago/g, 'now')).toBe(

@@ -47,6 +47,6 @@ it.each([
 
 it('an unavailable Redis does not matter', async () => {
   const env = { DATABASE_URL: db.url, REDIS_URL: 'redis://127.0.0.1:1' };
-  for (const args of [['status'], ['operator', 'list'], ['operator', 'tokens']])
+  for (const args of [['status'], ['operator', 'list'], ['operator', 'token', 'list']])
     expect(await runCommand(args, env)).toMatchObject({ code: 0, stderr: '' });
 });

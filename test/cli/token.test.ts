@@ -158,13 +158,13 @@ describe('token', () => {
 
   it('rotate does not change an invalid token', async () => {
     const { id } = await json('create', '--org', 'acme');
-    expect(await json('revoke', String(id))).toEqual({
+    expect(await json('delete', String(id))).toEqual({
       id,
       revoked: true,
       wasRevoked: false,
       published: true,
     });
-    expect(await json('revoke', String(id))).toMatchObject({ wasRevoked: true });
+    expect(await json('delete', String(id))).toMatchObject({ wasRevoked: true });
     const tokens = async () => (await scene.sql`select count(*)::int from tokens`)[0];
     const before = await tokens();
     expect(await token('rotate', String(id))).toEqual({

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { addCommands } from '../../src/cli/commands.ts';
+import { addCommands, GROUPS } from '../../src/cli/commands.ts';
 import { inPackage } from '../../src/config/package.ts';
 
 const rows = readFileSync(inPackage('docs/commands.md'), 'utf8')
@@ -38,5 +38,33 @@ describe('docs/commands.md', () => {
     );
     const other = rows.find((cell) => new RegExp(`\`${name}[\`\\s]`).test(cell));
     expect(row ?? other, name).toBeDefined();
+  });
+});
+
+describe('--help', () => {
+  const visible = program
+    .createHelp()
+    .visibleCommands(program)
+    .map((command) => command.name());
+
+  it('has each command below one heading', () => {
+    expect(Object.values(GROUPS).flat().toSorted()).toEqual(
+      visible.filter((name) => name !== 'help').toSorted(),
+    );
+  });
+
+  it('prints the headings with their commands in order', () => {
+    const text = program.helpInformation();
+    const places = Object.entries(GROUPS).flatMap(([heading, names]) => [
+      text.indexOf(`\n${heading}:\n`),
+      ...names.map((name) => text.search(new RegExp(`^  ${name}\\b`, 'm'))),
+    ]);
+    expect(places).not.toContain(-1);
+    expect(places).toEqual(places.toSorted((a, b) => a - b));
+  });
+
+  it('marks the options that a command requires', () => {
+    const create = program.commands.find((command) => command.name() === 'user')?.commands.at(0);
+    expect(create?.helpInformation()).toMatch(/--org <slug> +slug of the organization \(required\)/);
   });
 });

@@ -11,7 +11,9 @@ import {
   type Changing,
   type ChangingOf,
   type Env,
+  EXPIRES,
   expiryText,
+  GRACE,
   type OfOrganization,
   readExpiry,
   readGrace,
@@ -22,7 +24,7 @@ import { ago, alignedTable, print, printAside, printJson, show } from '../termin
 import { existingOrganization } from './org.ts';
 
 export function define(program: Command, env: Env): void {
-  const token = program.command('token').description('API tokens');
+  const token = program.command('token').description('API tokens of organizations');
   const ID = ['<id>', 'number that `token list` shows and `token create` printed'] as const;
   add(token, 'list', 'show tokens: name, organization, scopes, expiry and last use')
     .option('--org <slug>', 'only tokens of this organization')
@@ -31,14 +33,14 @@ export function define(program: Command, env: Env): void {
     .requiredOption('--org <slug>', 'organization that gets the token')
     .option('--name <name>', 'what uses the token, e.g. billing; shown in lists and in the audit log')
     .option('--scope <scope...>', 'machines:read, clusters:read (default: both)')
-    .option('--expires <when>', 'e.g. 90d, 12h or 2027-01-31 (default: never)')
+    .option(...EXPIRES)
     .action((options) => createToken(env(), options));
-  addChange(token, 'revoke', 'revoke a token; readers reject it within a second')
+  addChange(token, 'delete', 'revoke a token; readers reject it within two seconds')
     .argument(...ID)
     .action((id: string, options) => revokeToken(env(), id, options));
   addChange(token, 'rotate', 'create a token that replaces another one, and print it')
     .argument(...ID)
-    .option('--grace <span>', 'how long the old token stays valid, e.g. 1h (default: no time)')
+    .option(...GRACE)
     .action((id: string, options) => rotateToken(env(), id, options));
 }
 
@@ -88,7 +90,7 @@ async function createToken(
     return printJson({ id, token, organization: slug, name: name ?? null, scopes, expiresAt, published });
   print(token);
   printAside(
-    `token ${id}${name === undefined ? '' : ` (${name})`} of ${slug}, ${scopes.join(' ')}, ${expiryText(expiresAt)}. It cannot be shown again; revoke it with: fleetbook token revoke ${id}`,
+    `token ${id}${name === undefined ? '' : ` (${name})`} of ${slug}, ${scopes.join(' ')}, ${expiryText(expiresAt)}. It cannot be shown again; revoke it with: fleetbook token delete ${id}`,
   );
 }
 

@@ -29,7 +29,6 @@ import {
   ago,
   alignedTable,
   count,
-  idTable,
   moreLine,
   shortened,
   show,
@@ -84,8 +83,6 @@ export async function sourceListCommand(env: Environment, options: Json): Promis
   );
 }
 
-const SHORTEST_ID = 8;
-
 export function sourceTable(sources: readonly ListedSource[], now: Date, width = WIDTH): string {
   const rows = sources.map((source) => [
     source.id,
@@ -95,7 +92,7 @@ export function sourceTable(sources: readonly ListedSource[], now: Date, width =
     slotText(source.nextSlots[0] ?? null, now),
     scheduleOf(source),
   ]);
-  return idTable(['SOURCE', 'ADAPTER', 'KIND', 'STATE', 'NEXT UTC', 'SCHEDULE'], rows, width, SHORTEST_ID);
+  return alignedTable(['SOURCE', 'ADAPTER', 'KIND', 'STATE', 'NEXT UTC', 'SCHEDULE'], rows, width);
 }
 
 function scheduleOf({ scheduleInWords: words, watched }: ListedSource): string {

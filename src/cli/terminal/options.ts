@@ -40,6 +40,11 @@ export const ORG = ['--org <slug>', 'slug of the organization'] as const;
 export const SOURCE = ['<source>', 'id of the source'] as const;
 export const SOURCES = ['<source...>', 'ids of sources'] as const;
 export const PROVIDER = ['--provider <provider>', 'only this provider, by name or id'] as const;
+export const EXPIRES = ['--expires <when>', 'e.g. 90d, 12h or 2027-01-31 (default: never)'] as const;
+export const GRACE = [
+  '--grace <span>',
+  'how long the old token stays valid, e.g. 1h (default: no time)',
+] as const;
 export const YES = ['--yes', 'do not ask for confirmation'] as const;
 
 /** Adds a command that prints a table, or JSON. */

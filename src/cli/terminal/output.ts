@@ -52,24 +52,6 @@ export function alignedTable(
   return alignedLines([head, ...rows]).join('');
 }
 
-/** Characters of the last column that are enough: longer cells are wrapped. */
-const LAST_COLUMN = 22;
-
-/** Returns a table whose first column has ids. It shortens them, to `shortest` characters, if a line exceeds `width`. */
-export function idTable(
-  head: readonly string[],
-  rows: readonly (readonly string[])[],
-  width: number,
-  shortest: number,
-): string {
-  const unwrapped = [head, ...rows].map((row) => row.with(-1, (row.at(-1) ?? '').slice(0, LAST_COLUMN)));
-  const excess = Math.max(...alignedLines(unwrapped).map((line) => line.length - 1)) - width;
-  const longest = Math.max(...rows.map(([id = '']) => id.length));
-  const most = excess > 0 ? Math.max(shortest, longest - excess) : longest;
-  const fitting = rows.map(([id = '', ...cells]) => [shortened(id, most), ...cells]);
-  return alignedTable(head, fitting, Math.min(width, terminalWidth()));
-}
-
 /** Joins the lines of each cell: upstreams may send any text. */
 const oneLined = (row: readonly string[]): string[] =>
   row.map((cell) => harmlessLines(cell.replaceAll(/[\r\n\t]+/g, ' ')));

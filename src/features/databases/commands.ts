@@ -3,6 +3,7 @@ import { openDatabase } from '../../cli/terminal/open-database.ts';
 import { type PageOptions, pageLimit } from '../../cli/terminal/options.ts';
 import { alignedTable, memoryText, moreLine, show } from '../../cli/terminal/output.ts';
 import type { Environment } from '../../config/source-config.ts';
+import { storedCurrency } from '../../db/prices/currency.ts';
 import { hourly } from '../../domain/text/quantities.ts';
 import { type FoundPlan, searchPlans } from './queries.ts';
 
@@ -21,7 +22,8 @@ export async function listDatabases(
   options: DatabasesOptions,
 ): Promise<void> {
   await using database = openDatabase(env);
-  const { sql } = database;
+  const { sql, settings } = database;
+  const currency = (await storedCurrency(sql)) ?? settings.CATALOGUE_CURRENCY;
   const { rows, total } = await searchPlans(sql, {
     text,
     providerId: (await knownProvider(sql, options.provider))?.id,
@@ -29,18 +31,18 @@ export async function listDatabases(
     engine: options.engine,
     limit: pageLimit(options) ?? EVERY_ROW,
   });
-  show(options, { total, rows }, () =>
+  show(options, { currency, total, rows }, () =>
     rows.length === 0
       ? 'no plan of a managed database matches; remove an option, or see: fleetbook status'
-      : planTable(rows) + moreLine(rows.length, total),
+      : planTable(rows, currency) + moreLine(rows.length, total),
   );
 }
 
 const orDash = (value: number | null) => (value === null ? '-' : String(value));
 
-function planTable(rows: readonly FoundPlan[]): string {
+function planTable(rows: readonly FoundPlan[], currency: string): string {
   return alignedTable(
-    ['ID', 'ENGINE', 'PLAN', 'PROVIDER', 'NODES', 'CPU', 'MEMORY', 'STORAGE', 'PER HOUR'],
+    ['ID', 'ENGINE', 'PLAN', 'PROVIDER', 'NODES', 'CPU', 'MEMORY', 'STORAGE', `${currency} PER HOUR`],
     rows.map(({ id, engine, name, region, provider, nodes, cpu, ram, ramUnit, storage, price }) => [
       String(id),
       engine,

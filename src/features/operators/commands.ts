@@ -56,7 +56,7 @@ export async function createOperatorCommand(
   const issued = await change(env, options, (db, by) => createOperator(db, by, { name, role, token }));
   if (!issued)
     throw new CommandFailure(
-      `the name "${name}" is taken; for another token: fleetbook operator token ${name}`,
+      `the name "${name}" is taken; for another token: fleetbook operator token create ${name}`,
     );
   if (options.json) return printJson({ ...shownToken(issued), role });
   printToken(issued, `operator ${name} is ${role}`);
@@ -84,7 +84,7 @@ export async function listTokensOfOperators(
   if (options.json) return printJson(tokens);
   if (tokens.length === 0)
     return print(
-      `${operator === undefined ? 'there is no operator token' : `${operator} has no token`}; issue one: fleetbook operator token ${operator ?? '<name>'}`,
+      `${operator === undefined ? 'there is no operator token' : `${operator} has no token`}; issue one: fleetbook operator token create ${operator ?? '<name>'}`,
     );
   const now = new Date();
   const rows = tokens.map(({ id, operator, name, state, createdAt, expiresAt, lastUsedAt }) => [
@@ -126,7 +126,7 @@ export async function rotateTokenOfOperator(
   if (rotated === 'unknown') throw unknownToken(id);
   if (typeof rotated === 'string')
     throw new CommandFailure(
-      `operator token ${id} is ${rotated} and cannot be rotated; issue one: fleetbook operator token <name>`,
+      `operator token ${id} is ${rotated} and cannot be rotated; issue one: fleetbook operator token create <name>`,
     );
   const { oldExpiresAt } = rotated;
   if (options.json)
@@ -175,12 +175,6 @@ export async function setDisabledCommand(
   print(`operator ${name} ${outcome === 'changed' ? 'is' : 'was already'} ${state}`);
 }
 
-export function setPasswordCommand(): never {
-  throw new UsageFailure(
-    'operators have no passwords any more; issue a token: fleetbook operator token <name>',
-  );
-}
-
 export async function listOperatorsCommand(env: Environment, options: Changing): Promise<void> {
   await using store = openDatabase(env);
   const operators = await listOperators(store.db);
@@ -203,7 +197,7 @@ export async function listOperatorsCommand(env: Environment, options: Changing):
 function printToken({ id, token, expiresAt }: IssuedToken, what: string): void {
   print(token);
   printAside(
-    `${what}; token ${id}, ${expiryText(expiresAt)}. It is shown once; revoke it with: fleetbook operator revoke ${id}`,
+    `${what}; token ${id}, ${expiryText(expiresAt)}. It is shown once; revoke it with: fleetbook operator token delete ${id}`,
   );
 }
 
@@ -221,9 +215,9 @@ const readTerms = ({ name, expires }: { readonly name?: string; readonly expires
 });
 
 const readTokenId = (text: string) =>
-  readId(text, 'token id', '`operator tokens` shows and `operator token` printed, not the token');
+  readId(text, 'token id', '`operator token list` shows and `operator token create` printed, not the token');
 const unknownToken = (id: number) =>
-  new CommandFailure(`there is no operator token ${id}; see fleetbook operator tokens`);
+  new CommandFailure(`there is no operator token ${id}; see fleetbook operator token list`);
 const unknownOperator = (name: string) =>
   new CommandFailure(`there is no operator "${name}"; see fleetbook operator list`);
 

@@ -31,7 +31,7 @@ export function addPriceCommands(program: Command, { env, openWriter }: CommandC
     .option('--from <time>', 'first moment, a date or RFC 3339 (default: now)')
     .option('--to <time>', 'moment at which the entry ends (default: it does not end)')
     .action(async (options: ChangingOf & GivenEntry) => (await load()).addPrice(openWriter, options));
-  addChange(price, 'end', 'end an entry; past prices stay, and an entry that has not begun is removed')
+  addChange(price, 'delete', 'end an entry now or later; past prices stay')
     .argument('<entry>', 'number that `price list` shows')
     .requiredOption(...ORG)
     .option('--at <time>', 'a later moment, a date or RFC 3339 (default: now)')

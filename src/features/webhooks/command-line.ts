@@ -27,7 +27,7 @@ export function addWebhookCommands(program: Command, { env }: CommandContext): v
     .action(async (options: OfOrganization) => (await load()).webhookList(env(), options));
   const WEBHOOK = ['<webhook>', 'the number that `webhook list` shows'] as const;
   const webhookId = (id: string) => readId(id, 'webhook', '`fleetbook webhook list` shows');
-  addChange(webhook, 'remove', 'delete a webhook, its secret and its waiting messages')
+  addChange(webhook, 'delete', 'delete a webhook, its secret and its waiting messages')
     .argument(...WEBHOOK)
     .requiredOption(...ORG)
     .action(async (id: string, options: ChangingOf) =>

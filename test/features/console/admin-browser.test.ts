@@ -98,7 +98,7 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
     await question.getByLabel(/^Reason/).fill('it leaked');
     expect(await read(next)).toBe(200);
     await question.getByRole('button', { name: 'Revoke the token' }).click();
-    await page.getByText(`Token ${id} is revoked: readers refuse it within a second.`).waitFor();
+    await page.getByText(`Token ${id} is revoked: readers refuse it within two seconds.`).waitFor();
     await until(async () => (await read(next)) === 401);
     expect(await read(secret)).toBe(200);
 

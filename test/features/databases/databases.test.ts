@@ -263,7 +263,7 @@ it('fleetbook databases lists the plans, also those without a price in the publi
   ]);
   const env = { DATABASE_URL: scene.db.url };
   const { stdout } = await fleetbook(['databases'], env);
-  expect(stdout).toMatch(/^ID +ENGINE +PLAN +PROVIDER +NODES +CPU +MEMORY +STORAGE +PER HOUR\n/);
+  expect(stdout).toMatch(/^ID +ENGINE +PLAN +PROVIDER +NODES +CPU +MEMORY +STORAGE +USD PER HOUR\n/);
   expect(stdout).toMatch(/\n2 +postgresql +db-2@zrh +Wölkchen 🚀 +3 +2 +4 GiB +80\.5 GB +0\.082192\n/);
   expect(stdout).toMatch(/\n1 +mysql +bare@zrh +Wölkchen 🚀 +- +- +- +- +-\n/);
   const json = JSON.parse(

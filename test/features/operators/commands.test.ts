@@ -28,14 +28,14 @@ describe('operator', () => {
     expect(stdout).toMatch(/^fbo_[0-9A-Za-z]{36}\n$/);
     expect(isWellFormedToken(stdout.trim(), 'operator')).toBe(true);
     expect(stderr).toBe(
-      'operator ada is admin; token 1, without an expiry. It is shown once; revoke it with: fleetbook operator revoke 1\n',
+      'operator ada is admin; token 1, without an expiry. It is shown once; revoke it with: fleetbook operator token delete 1\n',
     );
     const hash = Buffer.from(hashToken(stdout.trim()), 'hex');
     expect(await scene.sql`select hash from operator_tokens`).toEqual([{ hash }]);
     expect(await operator(['create', 'ada', '--role', 'viewer'])).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: 'fleetbook: the name "ada" is taken; for another token: fleetbook operator token ada\n',
+      stderr: 'fleetbook: the name "ada" is taken; for another token: fleetbook operator token create ada\n',
     });
     expect((await operator(['list'])).stdout).toMatch(
       /^OPERATOR +ROLE +SIGNS IN BY +STATE +CREATED +LAST SEEN\nada +admin +1 token +enabled +\d+ (?:s|min) ago +never\n$/,
@@ -50,9 +50,7 @@ describe('operator', () => {
     [['create', 'bob', '--role', 'king'], /"king" is no role; use viewer, operator, admin/],
     [['create', 'bob', '--role', 'viewer', '--expires', 'soon'], /--expires "soon" is not a time/],
     [['set-role', 'ada', 'root'], /"root" is no role/],
-    [['revoke', 'fbo_x'], /"fbo_x" is not a token id; .*, not the token/],
-    [['set-password', 'ada'], /operators have no passwords any more; .*: fleetbook operator token <name>/],
-    [['set-password', '--by', 'root'], /operators have no passwords any more/],
+    [['token', 'delete', 'fbo_x'], /"fbo_x" is not a token id; .*, not the token/],
   ])('%j with wrong input states the accepted values', async (args, message) => {
     expect(await operator(args)).toMatchObject({
       code: 2,
@@ -67,7 +65,7 @@ describe('operator', () => {
   });
 
   it('token, rotate and revoke change tokens, which tokens lists', async () => {
-    const other = await json(['token', 'ada', '--name', 'prometheus', '--expires', '90d']);
+    const other = await json(['token', 'create', 'ada', '--name', 'prometheus', '--expires', '90d']);
     expect(other).toEqual({
       id: 2,
       operator: 'ada',
@@ -75,41 +73,41 @@ describe('operator', () => {
       name: 'prometheus',
       expiresAt: expect.stringMatching(/Z$/),
     });
-    const rotated = await json(['rotate', '2', '--grace', '1h']);
+    const rotated = await json(['token', 'rotate', '2', '--grace', '1h']);
     expect(rotated).toMatchObject({
       id: 3,
       operator: 'ada',
       name: 'prometheus',
       old: { id: 2, revoked: false },
     });
-    expect(await json(['rotate', '3'])).toMatchObject({
+    expect(await json(['token', 'rotate', '3'])).toMatchObject({
       id: 4,
       old: { id: 3, revoked: true, expiresAt: null },
     });
-    expect((await operator(['rotate', '3'])).stderr).toMatch(
+    expect((await operator(['token', 'rotate', '3'])).stderr).toMatch(
       /^fleetbook: operator token 3 is revoked and cannot be rotated/,
     );
-    expect((await operator(['revoke', '4'])).stdout).toBe(
+    expect((await operator(['token', 'delete', '4'])).stdout).toBe(
       'operator token 4 is revoked; its sessions end within a second\n',
     );
-    expect(await json(['revoke', '4'])).toEqual({ id: 4, revoked: true, wasRevoked: true });
-    for (const command of ['revoke', 'rotate'])
-      expect(await operator([command, '77'])).toMatchObject({
+    expect(await json(['token', 'delete', '4'])).toEqual({ id: 4, revoked: true, wasRevoked: true });
+    for (const command of ['delete', 'rotate'])
+      expect(await operator(['token', command, '77'])).toMatchObject({
         code: 1,
-        stderr: 'fleetbook: there is no operator token 77; see fleetbook operator tokens\n',
+        stderr: 'fleetbook: there is no operator token 77; see fleetbook operator token list\n',
       });
-    expect((await operator(['token', 'unknown'])).stderr).toMatch(/there is no operator "unknown"/);
-    const rows = await json(['tokens', 'ada']);
+    expect((await operator(['token', 'create', 'unknown'])).stderr).toMatch(/there is no operator "unknown"/);
+    const rows = await json(['token', 'list', 'ada']);
     expect(rows.map(({ id, state }: { id: number; state: string }) => [id, state])).toEqual([
       [1, 'good'],
       [2, 'good'],
       [3, 'revoked'],
       [4, 'revoked'],
     ]);
-    expect((await operator(['tokens'])).stdout).toMatch(
+    expect((await operator(['token', 'list'])).stdout).toMatch(
       /^ID +OPERATOR +NAME +STATE +CREATED +EXPIRES +LAST USED\n1 +ada +- +good +\d+ (?:s|min) ago +never +never\n2 +ada +prometheus/,
     );
-    expect((await operator(['tokens', 'eve'])).stdout).toMatch(/^eve has no token/);
+    expect((await operator(['token', 'list', 'eve'])).stdout).toMatch(/^eve has no token/);
   });
 
   it('set-role, disable and enable change an operator, with --json', async () => {
@@ -150,7 +148,7 @@ describe('operator', () => {
     const olga = 'olga@example.com';
     const { id } = await json(['create', olga, '--role', 'viewer']);
     expect(await json(['use-oidc', olga])).toEqual({ name: olga, signsInBy: 'oidc' });
-    expect((await json(['tokens', olga]))[0]).toMatchObject({ id, state: 'revoked' });
+    expect((await json(['token', 'list', olga]))[0]).toMatchObject({ id, state: 'revoked' });
     expect((await operator(['list'])).stdout).toMatch(/^olga@example.com +viewer +OpenID Connect +enabled/m);
     expect(await operator(['use-oidc', 'eve@example.com'])).toMatchObject({
       code: 1,
@@ -160,7 +158,7 @@ describe('operator', () => {
       code: 2,
       stderr: expect.stringContaining('"olga" is no email address'),
     });
-    expect((await operator(['token', olga])).code).toBe(0);
+    expect((await operator(['token', 'create', olga])).code).toBe(0);
     expect((await operator(['list'])).stdout).toMatch(/^olga@example.com +viewer +1 token +enabled/m);
     const { stdout } = await runCommand(['audit', '--json', '--limit', '2'], env);
     expect(stdout).toContain('operator.use-oidc');

@@ -312,7 +312,7 @@ describe('fleetbook price', () => {
     expect((await price('import', file, ...of, '--json')).code).toBe(0);
     await until(async () => (await discounts()).join() === '12.5 ends,3 open');
     const [last] = await stored({ id, slug, name: slug }).then((all) => all.slice(-1));
-    expect((await price('end', String(last?.id), ...of)).stdout).toMatch(/^entry \d+ ends at 20/);
+    expect((await price('delete', String(last?.id), ...of)).stdout).toMatch(/^entry \d+ ends at 20/);
     await until(async () => (await discounts()).join() === '12.5 ends,3 ends');
   });
 

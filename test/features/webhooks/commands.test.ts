@@ -43,11 +43,11 @@ it('fleetbook webhook adds, lists, tests and removes webhooks of one organizatio
   expect(listed.stdout).toMatch(/^1 +http:\/\/127\.0\.0\.1:\d+ +clusters, prices +.* +0 +none yet *$/m);
   expect(listed.stdout).not.toContain('of-a-secret-path');
   expect(listed.stdout).not.toContain(secret);
-  expect(await webhook('remove', '1', '--org', 'two')).toMatchObject({
+  expect(await webhook('delete', '1', '--org', 'two')).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('two has no webhook 1; see: fleetbook webhook list --org two'),
   });
-  expect(await webhook('remove', '1', '--org', 'one')).toMatchObject({
+  expect(await webhook('delete', '1', '--org', 'one')).toMatchObject({
     code: 0,
     stdout: 'webhook 1 of one is removed\n',
   });

@@ -114,7 +114,7 @@ async function createAccounts(command: Command): Promise<Record<string, string>>
   const revoked = await create('sample');
   const other = await create('other', '--expires', '3650d');
   const deleted = await create('closed');
-  await command('token', 'revoke', String(revoked.id));
+  await command('token', 'delete', String(revoked.id));
   await command('org', 'delete', 'closed', '--yes');
   await command('operator', 'create', 'ada', '--role', 'admin');
   const tokens = { all, machines, revoked, other, deleted };

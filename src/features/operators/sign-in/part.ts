@@ -59,7 +59,7 @@ export function operatorsPart({ store: { db }, oidc, now = Date.now }: Operators
       if (oidc !== undefined) return undefined;
       const operators = await listOperators(db);
       if (operators.some(({ disabledAt, tokens }) => disabledAt === null && tokens > 0)) return undefined;
-      return 'no operator can sign in yet; create one: fleetbook operator create <name> --role admin, or issue a token to one that exists: fleetbook operator token <name>';
+      return 'no operator can sign in yet; create one: fleetbook operator create <name> --role admin, or issue a token to one that exists: fleetbook operator token create <name>';
     },
   };
 }

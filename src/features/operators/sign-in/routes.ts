@@ -24,7 +24,7 @@ export interface SignInRoutes extends Gate {
 const NO_SESSION =
   'OPS_TOKEN is for programs and opens no session. Create an operator with a token: fleetbook operator create <name> --role admin';
 const WRONG =
-  'The token is wrong, expired or revoked. Operators’ tokens begin with fbo_; for a new one: fleetbook operator token <name>';
+  'The token is wrong, expired or revoked. Operators’ tokens begin with fbo_; for a new one: fleetbook operator token create <name>';
 const AWAY = 'PostgreSQL does not answer; try again in a moment.';
 
 export function addSignInRoutes(

@@ -99,7 +99,7 @@ export function Revoke({ id, onRevoked }: RevokeProps) {
       isDanger
       act={async (fields) => onRevoked(await act<Published<RevokedToken>>(path, textFields(fields)))}
     >
-      <p>Readers refuse it within a second. This cannot be undone.</p>
+      <p>Readers refuse it within two seconds. This cannot be undone.</p>
       <Reason isRequired />
     </DialogButton>
   );

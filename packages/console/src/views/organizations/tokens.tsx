@@ -95,7 +95,7 @@ export function Tokens({ path, place, answer, limit, mayChange }: TokensProps) {
 function revokedText({ id, wasRevoked, published }: Published<RevokedToken>): string {
   if (wasRevoked) return `Token ${id} was revoked already.`;
   return published
-    ? `Token ${id} is revoked: readers refuse it within a second.`
+    ? `Token ${id} is revoked: readers refuse it within two seconds.`
     : `Token ${id} is revoked: the cache is down, so readers may accept it for up to 10 seconds.`;
 }
 
