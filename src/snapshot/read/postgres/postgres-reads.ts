@@ -5,7 +5,7 @@ import { withTimeout } from '../../../domain/timeout.ts';
 import { traced } from '../../../domain/tracer.ts';
 import { Unavailable } from '../../document/answer.ts';
 import { Breaker } from '../breaker.ts';
-import { Semaphore, SemaphoreFull } from './semaphore.ts';
+import { NoTurn, Semaphore, SemaphoreFull } from './semaphore.ts';
 
 /** Returns true for a usable result of a server that may be behind. Otherwise the primary is read. */
 export type Check<T> = (result: T) => boolean;
@@ -118,7 +118,8 @@ export class PostgresReads implements Reads {
       this.#unanswered = 0;
       return result;
     } catch (error) {
-      if (error instanceof SemaphoreFull) throw error;
+      // PostgreSQL answers: one busy organization must not open the circuit breaker for all.
+      if (error instanceof SemaphoreFull || error instanceof NoTurn) throw error;
       if (error instanceof Unavailable) this.#wasNotAnswered();
       else this.#unanswered = 0;
       if (isRejection(error)) this.#breaker.succeeded();

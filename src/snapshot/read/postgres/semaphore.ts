@@ -3,6 +3,9 @@ import { Unavailable } from '../../document/answer.ts';
 /** Too many callers wait. The call did not run. */
 export class SemaphoreFull extends Unavailable {}
 
+/** The call got no turn before its deadline, although other calls ended. It did not run. */
+export class NoTurn extends Unavailable {}
+
 export interface SemaphoreLimits {
   readonly atOnce: number;
   readonly waitingAtMost: number;
@@ -17,7 +20,8 @@ interface Share {
 
 /**
  * Runs a fixed number of calls at once. Some wait for their turn, the rest are rejected. The calls of one organization take at
- * most half of the places, and organizations take turns, so that the calls of one do not delay those of another for long.
+ * most half of the places, and organizations take turns, so that the calls of one do not delay those of another for long. At
+ * most as many of its calls wait as there is room for further ones, so that several busy organizations leave room for another.
  */
 export class Semaphore {
   readonly #limits: SemaphoreLimits;
@@ -25,6 +29,7 @@ export class Semaphore {
   readonly #shares = new Map<number | undefined, Share>();
   #running = 0;
   #waiting = 0;
+  #ended = 0;
 
   constructor(limits: SemaphoreLimits) {
     this.#limits = limits;
@@ -33,7 +38,7 @@ export class Semaphore {
   /**
    * Runs `call` in its turn. The deadline covers waiting and running. A call that outlives it stays counted until it ends, so
    * that a hung Postgres does not get more and more reads.
-   * @throws SemaphoreFull, Unavailable after the deadline
+   * @throws SemaphoreFull; NoTurn or Unavailable after the deadline
    */
   async run<T>(call: () => Promise<T>, organizationId?: number): Promise<T> {
     const { promise: expired, reject } = Promise.withResolvers<never>();
@@ -59,13 +64,14 @@ export class Semaphore {
       share.running += 1;
       return;
     }
-    if (this.#waiting >= waitingAtMost || share.waiting.size >= mostOf(waitingAtMost, organizationId)) {
+    if (this.#waiting >= waitingAtMost || this.#hasItsPart(share)) {
       this.#drop(share);
       throw new SemaphoreFull('too many reads wait for PostgreSQL');
     }
     const { promise: turn, resolve } = Promise.withResolvers<void>();
     share.waiting.add(resolve);
     this.#waiting += 1;
+    const ended = this.#ended;
     try {
       await Promise.race([turn, expired]);
     } catch (error) {
@@ -75,13 +81,18 @@ export class Semaphore {
         this.#waiting -= 1;
         this.#drop(share);
       }
-      throw error;
+      throw this.#ended > ended ? new NoTurn('too many reads wait for PostgreSQL') : error;
     }
+  }
+
+  #hasItsPart({ organizationId, waiting }: Share): boolean {
+    return organizationId !== undefined && waiting.size >= this.#limits.waitingAtMost - this.#waiting;
   }
 
   #leave(organizationId: number | undefined): void {
     const share = this.#shares.get(organizationId);
     if (!share) throw new Error('unreachable: a running call has a share');
+    this.#ended += 1;
     this.#running -= 1;
     share.running -= 1;
     this.#drop(share);

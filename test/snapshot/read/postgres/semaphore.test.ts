@@ -145,6 +145,27 @@ describe('the shares of organizations in the semaphore', () => {
     expect(await Promise.all(results)).toEqual(Array(4).fill('done'));
   });
 
+  it('let organizations wait that come when others wait with as many calls as they may', async () => {
+    const gate = new Semaphore({ atOnce: 2, waitingAtMost: 12, deadlineMs: 10_000 });
+    const begun: Promise<unknown>[] = [];
+    const ends: (() => void)[] = [];
+    const full: number[] = [];
+    for (const organizationId of [1, 2, 3, 4, 5]) {
+      const calls = Array.from({ length: 13 }, openCall);
+      const refused = vi.fn();
+      for (const { call, end } of calls) {
+        begun.push(gate.run(call, organizationId).catch(refused));
+        ends.push(end);
+      }
+      await new Promise((resolve) => setImmediate(resolve));
+      full.push(refused.mock.calls.length);
+    }
+    // 1 runs one and waits with six, 2 runs one and waits with three, then two, one and none are left for each of the next.
+    expect(full).toEqual([6, 9, 11, 12, 13]);
+    for (const end of ends) end();
+    await Promise.all(begun);
+  });
+
   it('give one organization a place if there is only one', async () => {
     const gate = new Semaphore({ atOnce: 1, waitingAtMost: 1, deadlineMs: 10_000 });
     expect(await gate.run(async () => 'done', A)).toBe('done');
