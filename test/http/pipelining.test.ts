@@ -84,3 +84,19 @@ it('of one connection at most 64 requests wait; the others get 429 in their orde
   });
   expect(counts.begun).toBe(65);
 });
+
+it('a connection with far more waiting requests is cut', async () => {
+  await using api = await testApi();
+  const port = await listen(api.app);
+  const client = connect({ port, host: '127.0.0.1' }).on('error', () => {});
+  const closed = new Promise((resolve) => client.on('close', resolve));
+  let text = '';
+  client.on('data', (bytes: Buffer) => {
+    text += bytes.toString();
+  });
+  client.write('GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(5000));
+  await closed;
+  expect(text.split('HTTP/1.1 ').length - 1).toBeLessThanOrEqual(129);
+  const health = await fetch(`http://127.0.0.1:${port}/healthz`);
+  expect(health.status).toBe(200);
+});

@@ -9,6 +9,8 @@ import type { Refuse } from './transport.ts';
 
 /** Requests of one connection that wait for the answers before them. */
 const QUEUED_AT_MOST = 64;
+/** With this many, the connection is cut: each refusal takes memory until the answers before it are read. */
+const WAITING_AT_MOST = 2 * QUEUED_AT_MOST;
 /** Milliseconds of reads in one turn of the event loop. A single read may take longer. */
 const TURN_MS = 5;
 
@@ -22,7 +24,7 @@ const TOO_MANY = new Problem(429, {
  * that left is not begun. The bytes of responses beyond the limit wait, and Node stops reading while many wait.
  */
 export function inOrder(ordinary: RequestListener, refuse: Refuse): RequestListener {
-  const queued = new WeakMap<Socket, number>();
+  const waiting = new WeakMap<Socket, number>();
   return (request, response) => {
     // Node assigns the connection to a response after the responses before it.
     if (response.socket !== null) {
@@ -30,18 +32,22 @@ export function inOrder(ordinary: RequestListener, refuse: Refuse): RequestListe
       return;
     }
     const { socket } = request;
-    const count = queued.get(socket) ?? 0;
-    if (count >= QUEUED_AT_MOST) {
-      refuse(TOO_MANY, request, response);
+    // The parser passes on all requests of the bytes that it has read.
+    if (socket.destroyed) return;
+    const count = waiting.get(socket) ?? 0;
+    if (count >= WAITING_AT_MOST) {
+      socket.destroy();
       return;
     }
-    queued.set(socket, count + 1);
+    waiting.set(socket, count + 1);
+    const isRefused = count >= QUEUED_AT_MOST;
     response.once('socket', () =>
       setImmediate(() => {
-        queued.set(socket, (queued.get(socket) ?? 1) - 1);
-        if (!socket.destroyed) ordinary(request, response);
+        waiting.set(socket, (waiting.get(socket) ?? 1) - 1);
+        if (!isRefused && !socket.destroyed) ordinary(request, response);
       }),
     );
+    if (isRefused) refuse(TOO_MANY, request, response);
   };
 }
 
