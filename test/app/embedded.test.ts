@@ -155,8 +155,8 @@ describe('the prefix', () => {
       const { status } = await fetch(`http://127.0.0.1:${there.port}${spelling}/v1/providers`, { headers });
       expect(status, spelling).toBe(200);
     }
-    const { status } = await fetch(`http://127.0.0.1:${there.port}/catalogue`, { headers });
-    expect(status).toBe(404);
+    const bare = await fetch(`http://127.0.0.1:${there.port}/catalogue`, { headers, redirect: 'manual' });
+    expect([bare.status, bare.headers.get('location')]).toEqual([302, '/catalogue/docs']);
   });
 });
 

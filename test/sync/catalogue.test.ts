@@ -54,6 +54,8 @@ describe('a catalogue', () => {
       rejected: [],
       withdrawn: [],
       regions: 2,
+      unread: 0,
+      short: [],
     });
     expect(await scene.sql`select id, name, listed from providers`).toEqual([{ ...ACME, listed: true }]);
     expect(await scene.sql`select code, name, provider_id from regions order by code`).toEqual([

@@ -61,6 +61,8 @@ describe('clusters', () => {
       rejected: [],
       withdrawn: [],
       regions: 0,
+      unread: 0,
+      short: [],
     });
     const gp2 = { name: 'gp2', price: 0.00000000045, unit: 'Binary' };
     const ssd = { name: 'ssd', price: 0.06, unit: 'Binary' };

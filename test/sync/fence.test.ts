@@ -51,6 +51,8 @@ describe('two runs of one source', () => {
       rejected: [],
       withdrawn: [],
       regions: 0,
+      unread: 0,
+      short: [],
     });
     expect(await scene.rows(...readers)).toEqual(before);
     expect(await scene.sql`select outcome from sync_runs order by id`).toEqual([
