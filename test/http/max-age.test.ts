@@ -278,6 +278,9 @@ describe('an answer', () => {
       `/v1/machines/search?provider=${sample.provider}`,
       '/v1/machines/search?max_cpu=29',
       `/v1/machines/recommend?cpu=1&ram=1&provider=${sample.provider}`,
+      // The provider has no region there. Only its own source could add one.
+      `/v1/machines/search?country=JP&provider=${sample.provider}`,
+      `/v1/databases?country=JP&provider=${sample.provider}`,
       `/v1/machines/${sample.small}/terms`,
       '/v1/databases',
       '/v1/clusters/cluster-test/alternatives',

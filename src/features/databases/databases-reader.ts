@@ -4,7 +4,7 @@ import { machineAmount, nodePrice, shownMonth } from '../../domain/prices/cost.t
 import { readCursor, writeCursor } from '../../http/protocol/page-cursor.ts';
 import type { CatalogueIndex, IndexedRegion } from '../../snapshot/catalogue/catalogue-index.ts';
 import type { SearchState } from '../../snapshot/catalogue/searchable.ts';
-import { regionsIn } from '../../snapshot/catalogue/select.ts';
+import { regionsIn, regionsOf } from '../../snapshot/catalogue/select.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
 import { jsonBody } from '../../snapshot/document/body.ts';
 import type { Documents } from '../../snapshot/read/documents.ts';
@@ -43,7 +43,9 @@ export function databasesReader({ documents, catalogue }: DatabasesOptions) {
           next: last ? writeCursor(question, [last.price, last.plan.id]) : null,
         };
         const ofRows = [...new Set(rows.map(({ place }) => place))];
-        return answer(state, ofRows.length > 0 ? ofRows : places, document);
+        const readFrom = [ofRows, places].find(({ length }) => length > 0);
+        // Without such a region, the sources of the providers may add one.
+        return answer(state, readFrom ?? [...regionsOf(index, question.provider)], document);
       }),
 
     /** Returns undefined for an unknown id. */
@@ -125,8 +127,8 @@ function isBehind(
 /** Returns the regions that an answer is about, also those without a plan. */
 function placesOf(index: CatalogueIndex, { region, provider, country, continent }: PlanFilters): number[] {
   const places = regionsIn(index, { regions: region, countries: country, continents: continent });
-  const isOf = (place: number) => provider?.includes(index.regions[place]?.provider.id ?? 0) ?? true;
-  return places.filter(isOf);
+  const ofProviders = regionsOf(index, provider);
+  return places.filter((place) => ofProviders.has(place));
 }
 
 function shown({ regions }: CatalogueIndex, { plan, place, price }: Row): DatabaseDocument {

@@ -10,7 +10,7 @@ import { searchOwn } from '../../snapshot/catalogue/own-search.ts';
 import type { PriceBooks } from '../../snapshot/catalogue/price-books.ts';
 import { search } from '../../snapshot/catalogue/search.ts';
 import type { SearchState } from '../../snapshot/catalogue/searchable.ts';
-import { regionsIn } from '../../snapshot/catalogue/select.ts';
+import { regionsIn, regionsOf } from '../../snapshot/catalogue/select.ts';
 import { type MachineField, machineOfRow } from '../../snapshot/catalogue/shown.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
 import { jsonBody } from '../../snapshot/document/body.ts';
@@ -165,8 +165,8 @@ function answer(state: SearchState, places: readonly number[], document: unknown
 /** Returns the regions of the rows. An answer without rows depends on every region that it could have them of. */
 function placesOf(index: CatalogueIndex, found: readonly number[], filters: Filters): number[] {
   if (found.length > 0) return [...new Set(found.map((row) => index.rows.regions[row] as number))];
-  const regional = regionsIn(index, filters);
-  const { providers } = filters;
-  if (!providers) return regional;
-  return regional.filter((place) => providers.includes(index.regions[place]?.provider.id ?? 0));
+  const ofProviders = regionsOf(index, filters.providers);
+  const regional = [...ofProviders.intersection(new Set(regionsIn(index, filters)))];
+  // Without such a region, the sources of the providers may add one.
+  return regional.length > 0 ? regional : [...ofProviders];
 }

@@ -80,6 +80,12 @@ export function regionsIn({ regions, regionOf }: CatalogueIndex, filters: Filter
   });
 }
 
+/** Returns the regions of these providers; all regions if none is given. */
+export function regionsOf({ regions }: CatalogueIndex, providers: Filters['providers']): ReadonlySet<number> {
+  const places = [...regions.keys()];
+  return new Set(places.filter((place) => providers?.includes(regions[place]?.provider.id ?? 0) ?? true));
+}
+
 function providersOf(
   { regions }: CatalogueIndex,
   filters: Filters,
