@@ -86,6 +86,8 @@ async function attempt<Body>(
   message: OutgoingMessage,
 ): Promise<FailedAttempt | 'delivered' | 'stopped'> {
   const error = await send(receiver, message, now(), signal);
+  // A worker that was frozen for longer than its lease may end after another worker's attempt, which counts then.
+  const isOwn = sql`${table.id} = ${id} and ${table.attempts} = ${attempts} and ${isWaiting(table)}`;
   if (error === undefined) {
     await db.execute(sql`
       update ${table} set ${nameOf(table.deliveredAt)} = now(), ${nameOf(table.lastError)} = null
@@ -96,7 +98,7 @@ async function attempt<Body>(
   if (signal?.aborted) {
     await db.execute(sql`
       update ${table} set ${nameOf(table.attempts)} = ${table.attempts} - 1, ${nameOf(table.nextAttemptAt)} = now()
-      where ${table.id} = ${id}`);
+      where ${isOwn}`);
     return 'stopped';
   }
   const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attempts - 1, 20));
@@ -105,7 +107,7 @@ async function attempt<Body>(
     update ${table} set ${nameOf(table.lastError)} = ${error},
       ${nameOf(table.nextAttemptAt)} = now() + make_interval(secs => ${pauseMs / 1000}),
       ${nameOf(table.gaveUpAt)} = case when ${isLast} then now() end
-    where ${table.id} = ${id}`);
+    where ${isOwn}`);
   return { error, pauseMs, isLast };
 }
 

@@ -49,6 +49,8 @@ it('migrate, sync, publish, hold reject and hold approve report their effects to
     missingRates: [],
     withdrawn: [],
     regions: 1,
+    unread: 0,
+    short: [],
     published: true,
   });
   const published = await run('publish');
