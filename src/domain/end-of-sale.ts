@@ -1,6 +1,6 @@
 /**
  * When a machine leaves the catalogue: once it can no longer be ordered, not when its provider announces that.
- * `HAS_ENDED` in db/sync/catalogue/end-of-sale.ts is the same rule for stored machines.
+ * `END` in db/sync/catalogue/end-of-sale.ts is the same rule for stored machines.
  */
 import type { MachineFacts } from './machine-facts.ts';
 
