@@ -21,7 +21,7 @@ import { NOT_ACCEPTABLE, Problem, plainProblem, sendProblem } from './protocol/p
 import { RateLimit } from './protocol/rate-limit.ts';
 import { clientAddress, hasBadHost, isProxyOf } from './protocol/request.ts';
 import { answerUpgradesAndExpects, bodyRefuser, type Refuse, refuser } from './protocol/transport.ts';
-import { inOrder, Turns } from './protocol/turns.ts';
+import { inOrder, Pipelined, Turns } from './protocol/turns.ts';
 import { recorder } from './record.ts';
 import type { ResponseCache } from './response-cache.ts';
 import { clusterOperations } from './routes/clusters.ts';
@@ -170,9 +170,20 @@ function addListeners(
   const { isClosing, closeLater } = drain;
   const { idleTimeoutMs } = limits;
   const addressOf = clientAddress(trustProxy);
-  answerBefore(app.server, (ordinary) => inOrder(ordinary, refuse));
+  const pipelined = new Pipelined();
+  answerBefore(app.server, (ordinary) => inOrder(ordinary, refuse, pipelined));
   if (responses) {
-    const hot = { responses, tokens, rateLimit, addressOf, admit, isClosing, recorder, idleTimeoutMs };
+    const hot = {
+      responses,
+      tokens,
+      rateLimit,
+      addressOf,
+      admit,
+      isClosing,
+      recorder,
+      idleTimeoutMs,
+      pipelined,
+    };
     answerBefore(app.server, (ordinary) => hotPath(hot, ordinary));
   }
   if (origins) {

@@ -14,6 +14,7 @@ import { isYoungEnough } from './protocol/max-age.ts';
 import { accepts } from './protocol/negotiate.ts';
 import type { RateLimit } from './protocol/rate-limit.ts';
 import { type AddressOf, addressKey, hasBadHost, requestIdOf } from './protocol/request.ts';
+import type { Pipelined } from './protocol/turns.ts';
 import type { RecordedRequest, Recorder } from './record.ts';
 import type { ResponseCache } from './response-cache.ts';
 
@@ -27,11 +28,13 @@ export interface HotPathDeps {
   isClosing(): boolean;
   readonly recorder: Recorder;
   readonly idleTimeoutMs: number;
+  readonly pipelined: Pipelined;
 }
 
 /** Returns a listener for `request` events. @param ordinary Fastify's listener */
 export function hotPath(deps: HotPathDeps, ordinary: RequestListener): RequestListener {
-  const { responses, tokens, rateLimit, addressOf, admit, isClosing, recorder, idleTimeoutMs } = deps;
+  const { responses, tokens, rateLimit, addressOf, admit, isClosing, recorder, idleTimeoutMs, pipelined } =
+    deps;
 
   function grantOf(request: IncomingMessage): Grant | undefined {
     const token = bearerToken(request.headers.authorization);
@@ -49,6 +52,9 @@ export function hotPath(deps: HotPathDeps, ordinary: RequestListener): RequestLi
     const found = responses.find(url);
     if (!found || isClosing()) return false;
     const started = performance.now();
+    // The answer waits in memory for those before it.
+    const waits = response.socket === null;
+    if (waits && !pipelined.hasRoom(request.socket)) return false;
     if (hasBadHost(request) || !accepts(request.headers)) return false;
     const grant = grantOf(request);
     const cached = grant && responses.select(found, grant.organizationId);
@@ -61,6 +67,7 @@ export function hotPath(deps: HotPathDeps, ordinary: RequestListener): RequestLi
     if (counted?.isExceeded) return false;
     admit(request.socket);
     const id = requestIdOf(request);
+    if (waits) pipelined.add(request, response);
     const status = cached.prepared.write(request, response, id, counted?.fields);
     if (response.writableLength > 0) cutWhenIdle(request, idleTimeoutMs);
     responses.hits += 1;

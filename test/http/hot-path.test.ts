@@ -9,7 +9,7 @@ import { type ApiDeps, buildApp } from '../../src/http/app.ts';
 import { addMachines, reprice, setStatus, verify } from '../snapshot/rows.ts';
 import { sceneForEachTest, TestClock, type TestReader } from '../snapshot/scene.ts';
 import { until } from '../support/until.ts';
-import { listen, PATIENT } from './harness.ts';
+import { exchange, listen, PATIENT } from './harness.ts';
 import { requestsOf } from './hot-cases.ts';
 import { converse, header, type WireAnswer } from './wire.ts';
 
@@ -274,4 +274,18 @@ describe('the hot path', () => {
     expect(answers[0]).toMatch(/^HTTP\/1\.1 200 OK\r\n(?:.*\r\n)*connection: close\r\n/i);
     expect(answers[0]).toBe(answers[1]);
   });
+});
+
+it('at most 64 answers wait for those before them; the others get 429', async () => {
+  await scene.publisher.publishDirty();
+  await using hot = await serve(await scene.linkedReader());
+  const { token: text } = await token();
+  const request = (more = '') =>
+    `GET /v1/providers HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${text}\r\n${more}\r\n`;
+  const last = request('Connection: close\r\n');
+  await until(async () => (await exchange(hot.port, last)).length === 1 && hot.hotAnswers() > 0);
+  const before = hot.hotAnswers();
+  const answers = await exchange(hot.port, request().repeat(99) + last);
+  expect(answers.map(({ status }) => status)).toEqual([...Array(65).fill(200), ...Array(35).fill(429)]);
+  expect(hot.hotAnswers() - before).toBe(65);
 });

@@ -19,12 +19,39 @@ const TOO_MANY = new Problem(429, {
   headers: { 'retry-after': '1' },
 });
 
+/** Counts the requests of each connection that wait for the answers before them. */
+export class Pipelined {
+  readonly #waiting = new WeakMap<Socket, number>();
+
+  of(socket: Socket): number {
+    return this.#waiting.get(socket) ?? 0;
+  }
+
+  /** Counts a request until its response gets the connection, which is after the responses before it. */
+  add({ socket }: IncomingMessage, response: ServerResponse, onTurn?: () => void): void {
+    this.#waiting.set(socket, this.of(socket) + 1);
+    response.once('socket', () => {
+      if (onTurn) setImmediate(() => this.#begin(socket, onTurn));
+      else this.#waiting.set(socket, this.of(socket) - 1);
+    });
+  }
+
+  #begin(socket: Socket, onTurn: () => void): void {
+    this.#waiting.set(socket, this.of(socket) - 1);
+    onTurn();
+  }
+
+  /** False if as many answers as allowed wait in memory for those before them. */
+  hasRoom(socket: Socket): boolean {
+    return this.of(socket) < QUEUED_AT_MOST;
+  }
+}
+
 /**
  * Passes a pipelined request on when the answers before it are complete, in a later turn of the event loop. Work for a client
  * that left is not begun. The bytes of responses beyond the limit wait, and Node stops reading while many wait.
  */
-export function inOrder(ordinary: RequestListener, refuse: Refuse): RequestListener {
-  const waiting = new WeakMap<Socket, number>();
+export function inOrder(ordinary: RequestListener, refuse: Refuse, pipelined: Pipelined): RequestListener {
   return (request, response) => {
     // Node assigns the connection to a response after the responses before it.
     if (response.socket !== null) {
@@ -34,19 +61,14 @@ export function inOrder(ordinary: RequestListener, refuse: Refuse): RequestListe
     const { socket } = request;
     // The parser passes on all requests of the bytes that it has read.
     if (socket.destroyed) return;
-    const count = waiting.get(socket) ?? 0;
-    if (count >= WAITING_AT_MOST) {
+    const isRefused = !pipelined.hasRoom(socket);
+    if (pipelined.of(socket) >= WAITING_AT_MOST) {
       socket.destroy();
       return;
     }
-    waiting.set(socket, count + 1);
-    const isRefused = count >= QUEUED_AT_MOST;
-    response.once('socket', () =>
-      setImmediate(() => {
-        waiting.set(socket, (waiting.get(socket) ?? 1) - 1);
-        if (!isRefused && !socket.destroyed) ordinary(request, response);
-      }),
-    );
+    pipelined.add(request, response, () => {
+      if (!isRefused && !socket.destroyed) ordinary(request, response);
+    });
     if (isRefused) refuse(TOO_MANY, request, response);
   };
 }
