@@ -37,6 +37,28 @@ export interface PriceBookAnswer {
   readonly entries: readonly ShownEntry[];
 }
 
+/** What clusters cost on demand in a month of 730 hours. */
+export interface MonthCost {
+  /** Null if a price is unknown. */
+  readonly perMonth: number | null;
+  readonly knownPerMonth: number;
+}
+
+/** `GET /api/organizations/:slug/price-book/preview` with the fields of `GivenEntry`. Nothing is stored. */
+export interface EntryPreview {
+  readonly currency: string | null;
+  /** When the costs apply: now, or when an entry of the future begins. */
+  readonly at: string;
+  readonly isLater: boolean;
+  /** Published machines that the entry selects. A more specific entry may still give their price. */
+  readonly machines: number;
+  readonly clusters: number;
+  /** Clusters whose cost the entry changes. */
+  readonly affected: number;
+  readonly before: MonthCost;
+  readonly after: MonthCost;
+}
+
 /** `POST /api/organizations/:slug/price-book` with `GivenEntry` and `reason`. */
 export interface AddedEntry {
   readonly entry: ShownEntry;

@@ -2,7 +2,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { publishNow } from '../../app/actions/publish.ts';
 import type { OpsContext } from '../../app/feature.ts';
-import { findOrganization } from '../../db/organizations.ts';
+import type { Sql } from '../../db/connection/client.ts';
+import { findOrganization, type Organization } from '../../db/organizations.ts';
 import { deciderOf } from '../../ops/access.ts';
 import {
   anyReasonOf,
@@ -10,13 +11,15 @@ import {
   Conflict,
   choiceOf,
   fieldOf,
+  found,
   idOf,
   NotFound,
 } from '../../ops/parameters.ts';
 import type { OpsApi, OpsPart } from '../../ops/part.ts';
-import type { AddedEntry, EndedEntry, PriceBookAnswer } from './api.ts';
+import type { AddedEntry, EndedEntry, EntryPreview, PriceBookAnswer } from './api.ts';
 import { BadEntry } from './bad-entry.ts';
 import { readNames } from './names.ts';
+import { previewEntry } from './preview.ts';
 import { givenEntry } from './read-file.ts';
 import { readPriceBook, readShownEntry } from './stored.ts';
 import { priceBookChanges } from './write.ts';
@@ -35,10 +38,14 @@ export function priceBookPart({ store: { sql }, openWriter }: OpsContext): OpsPa
         return published;
       };
       api.get(BOOK, async (request): Promise<PriceBookAnswer> => {
-        const slug = slugOf(request);
-        const organization = await findOrganization(sql, slug);
-        if (!organization) throw new NotFound(`there is no organization "${slug}", or it was deleted`);
+        const organization = await storedOrganization(sql, slugOf(request));
         return readPriceBook(sql, organization, choiceOf(request.query, 'ended', ['no', 'yes']) === 'yes');
+      });
+      api.get(`${BOOK}/preview`, async (request): Promise<EntryPreview> => {
+        const organization = await storedOrganization(sql, slugOf(request));
+        return orRefused(async () =>
+          previewEntry(sql, organization, givenEntry({ ...(request.query as object) })),
+        );
       });
       api.post(BOOK, ADMIN, async (request): Promise<AddedEntry> => {
         const { reason: _, ...fields } = (request.body ?? {}) as Readonly<Record<string, unknown>>;
@@ -62,6 +69,10 @@ export function priceBookPart({ store: { sql }, openWriter }: OpsContext): OpsPa
 }
 
 const slugOf = (request: FastifyRequest): string => (request.params as { slug: string }).slug;
+
+async function storedOrganization(sql: Sql, slug: string): Promise<Organization> {
+  return found(await findOrganization(sql, slug), `there is no organization "${slug}", or it was deleted`);
+}
 
 async function orRefused<T>(change: () => Promise<T>): Promise<T> {
   try {

@@ -34,8 +34,7 @@ export function priceBookChanges(db: Database, decider: Decider) {
     /** Returns the id of the entry. */
     add: (slug: string, given: GivenEntry, names: Names): Promise<number> =>
       inBook(db, slug, async (tx, { organizationId, now, entries }) => {
-        const entry = begun(readEntry(given, names), now);
-        checkBook([...entries, entry], now);
+        const entry = entryToAdd(given, names, { now, entries });
         const [id = 0] = await insert(tx, organizationId, [entry]);
         await record(tx, 'price.add', slug, { entry: id, ...given, from: entry.from });
         return { done: id, isChanged: true };
@@ -77,6 +76,17 @@ export function priceBookChanges(db: Database, decider: Decider) {
         return { done: result, isChanged };
       }),
   };
+}
+
+/** Returns the entry as it would be stored. @throws BadEntry if the book cannot have it */
+export function entryToAdd(
+  given: GivenEntry,
+  names: Names,
+  { now, entries }: Pick<Book, 'now' | 'entries'>,
+): BegunEntry {
+  const entry = begun(readEntry(given, names), now);
+  checkBook([...entries, entry], now);
+  return entry;
 }
 
 interface Book {

@@ -3,6 +3,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { StoredTerms } from '../../../src/domain/prices/term.ts';
 import type { ClusterAnswer, CostsAnswer, MachineAnswer } from '../../../src/features/console/routes/api.ts';
+import type { EntryPreview } from '../../../src/features/price-book/api.ts';
 import {
   CHROMIUM,
   hasChromium,
@@ -113,6 +114,72 @@ describe('the routes of costs', () => {
     });
   });
 
+  it('preview an entry of a price book: costs, clusters and machines, and nothing is stored', async () => {
+    const preview = (slug: string, query: string) =>
+      scene.get(`/api/organizations/${slug}/price-book/preview?${query}`) as Promise<EntryPreview>;
+    const list = 0.01 * 730 * 2;
+    const half = await preview('zeta', 'provider=hetzner&discount=50');
+    expect(half).toMatchObject({
+      currency: 'EUR',
+      isLater: false,
+      clusters: 1,
+      affected: 1,
+      before: { perMonth: list, knownPerMonth: list },
+      after: { perMonth: list / 2, knownPerMonth: list / 2 },
+    });
+    const { sql } = scene.worker.store;
+    const [all] = await sql<{ machines: number }[]>`
+      select count(*)::int as machines from machines where excluded_reason is null and retired_at is null`;
+    expect(half.machines).toBe(all?.machines);
+    // Both clusters of acme have list prices. The entry of cx21 wins, but no cluster has that machine.
+    expect(await preview('acme', 'machine=cx31@fsn1&price=0')).toMatchObject({
+      machines: 1,
+      clusters: 2,
+      affected: 1,
+      after: { perMonth: 2 * 6.5 },
+    });
+    expect(await preview('zeta', 'family=cx3&discount=50')).toMatchObject({
+      machines: 2,
+      affected: 0,
+      after: { perMonth: list },
+    });
+    // Costs are on demand.
+    expect(await preview('zeta', 'term=spot&discount=50')).toMatchObject({ affected: 0 });
+    expect(await preview('zeta', 'from=2099-01-01&discount=50')).toMatchObject({
+      at: '2099-01-01T00:00:00.000Z',
+      isLater: true,
+      affected: 1,
+    });
+    expect(await preview('empty', 'discount=50')).toMatchObject({ clusters: 0, before: { perMonth: 0 } });
+    for (const slug of ['acme', 'zeta'])
+      expect(await scene.get(`/api/organizations/${slug}/price-book`)).toMatchObject({
+        entries: slug === 'acme' ? [{ machine: 'cx21@fsn1' }] : [],
+      });
+  });
+
+  it('refuse a preview as they refuse the entry', async () => {
+    const refused = (query: string, slug = 'acme') =>
+      scene.get(`/api/organizations/${slug}/price-book/preview?${query}`);
+    expect(await refused('discount=101')).toMatchObject({
+      error: expect.stringMatching(/^discount "101" is too large.*; give a percentage/),
+    });
+    expect(await refused('discount=1&discount=2')).toMatchObject({
+      error: expect.stringMatching(/^discount/),
+    });
+    expect(await refused('discount=5&region=mars')).toMatchObject({
+      error: expect.stringMatching(/^region/),
+    });
+    expect(await refused('discount=5&until=2099-01-01')).toMatchObject({
+      error: expect.stringMatching(/until/),
+    });
+    expect(await refused('discount=5&machine=cx21@fsn1')).toMatchObject({
+      error: expect.stringMatching(/overlaps entry \d+/),
+    });
+    expect(await refused('discount=5', 'nowhere')).toMatchObject({
+      error: expect.stringMatching(/"nowhere"/),
+    });
+  });
+
   it('show the terms of a machine, their history and the other prices of its region', async () => {
     const answer = (await scene.get(`/api/machines/${machine}`)) as MachineAnswer;
     expect(answer.terms.map(({ term, perMonth, upfront }) => [term, perMonth, upfront])).toEqual([
@@ -195,6 +262,24 @@ describe('costs in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.getByRole('button', { name: 'Add a price' }).click();
     await until(async () => (await offered(/^Provider/)).join() === 'Hetzner');
     expect(await offered(/^Region/)).toEqual(['fsn1', 'nbg1']);
+    const preview = page.getByRole('status', { name: 'Preview' });
+    expect(await preview.textContent()).toBe('Give a percentage to see what the entry changes.');
+    await page.getByLabel('Percent off the list price').fill('50');
+    await preview.getByText('7.30 EUR per month instead of 14.60').waitFor();
+    expect(await preview.textContent()).toMatch(
+      /Changes the cost of 1 of 1 cluster, and selects \d+ machines\./,
+    );
+    expect(await seriousFindings(page)).toEqual([]);
+    expect(await overflows(page)).toBe(false);
+    await page.getByLabel(/^Region/).fill('mars');
+    await preview.getByText(/^region "mars" is unknown/).waitFor();
+    await page.getByLabel(/^Region/).fill('');
+    await page.getByLabel('Term').selectOption('spot');
+    await preview.getByText(/Costs here are on demand/).waitFor();
+    await page.getByLabel('Term').selectOption('');
+    await page.getByRole('combobox', { name: 'Price' }).selectOption('price');
+    await preview.getByText('Give a price and a machine to see what the entry changes.').waitFor();
+    await page.getByRole('combobox', { name: 'Price' }).selectOption('discount');
     await page.getByLabel(/^Machine/).fill('cx3');
     await until(async () => (await offered(/^Machine/)).join() === 'cx31@fsn1,cx31@nbg1');
     await page.getByRole('button', { name: 'Cancel' }).click();
@@ -224,7 +309,7 @@ describe('costs in a browser', needs(hasChromium, CHROMIUM), () => {
     expect((await costs('zeta')).perMonth).toBeCloseTo(0.01 * 730 * 2, 6);
     await page.getByRole('link', { name: 'Show ended entries too' }).click();
     await row.getByText('ended').waitFor();
-    // The failed requests are the two refused entries.
+    // The failed requests are the refused entries and previews.
     expect(complaints.filter((text) => !/status of 400/.test(text))).toEqual([]);
     await page.context().close();
   });

@@ -33,6 +33,19 @@ export function useData<T>(address: string, refresh = 0): Answer<T> {
   return { data: answer.data, error: answer.error, isOld: answer.address !== address };
 }
 
+/** Milliseconds without a key press before a request starts. */
+export const DEBOUNCE_MS = 200;
+
+/** Returns the value once it has stayed the same for the debounce time. */
+export function useDebounced<T>(value: T): T {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), DEBOUNCE_MS);
+    return () => clearTimeout(timer);
+  }, [value]);
+  return settled;
+}
+
 /** Requests JSON. Opens the sign-in page if the session has ended. @throws Error with the message of the route */
 async function request<T>(address: string, init: RequestInit): Promise<T> {
   const response = await fetch(address, {

@@ -1,14 +1,12 @@
 /** Filters of a list. */
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { DEBOUNCE_MS } from '../lib/data.ts';
 
 interface SearchProps {
   readonly label: string;
   readonly value: string;
   readonly onSearch: (text: string) => void;
 }
-
-/** Milliseconds without a key press before the search starts. */
-const DEBOUNCE_MS = 200;
 
 /** A field that searches while an operator types. */
 export function Search({ label, value, onSearch }: SearchProps) {

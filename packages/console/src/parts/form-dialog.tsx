@@ -11,11 +11,13 @@ interface FormDialogProps {
   readonly isDanger?: boolean;
   /** Runs the action. If it throws, the dialog stays open and shows the error. */
   readonly act: (fields: FormData) => Promise<unknown>;
+  /** Receives the fields after each input of an operator. */
+  readonly onInput?: (fields: FormData) => void;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
 }
 
-function FormDialog({ title, submit, isDanger = false, act, onClose, children }: FormDialogProps) {
+function FormDialog({ title, submit, isDanger = false, act, onInput, onClose, children }: FormDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const heading = useId();
   const [busy, setBusy] = useState(false);
@@ -39,7 +41,11 @@ function FormDialog({ title, submit, isDanger = false, act, onClose, children }:
   };
   return (
     <dialog ref={dialog} class="dialog" aria-labelledby={heading} onClose={onClose}>
-      <form class="decide" onSubmit={(event) => void onSubmit(event)}>
+      <form
+        class="decide"
+        onSubmit={(event) => void onSubmit(event)}
+        onInput={(event) => onInput?.(new FormData(event.currentTarget))}
+      >
         <h2 id={heading}>{title}</h2>
         {children}
         <ErrorText text={error} />
@@ -57,6 +63,7 @@ function FormDialog({ title, submit, isDanger = false, act, onClose, children }:
 }
 
 interface DialogButtonProps extends Omit<FormDialogProps, 'onClose'> {
+  readonly onClose?: () => void;
   readonly label: string;
   /** The name for screen readers, if the label does not name the row. */
   readonly ariaLabel?: string;
@@ -65,7 +72,14 @@ interface DialogButtonProps extends Omit<FormDialogProps, 'onClose'> {
 }
 
 /** A button that opens a dialog. */
-export function DialogButton({ label, ariaLabel, isMain, isDisabled, ...dialog }: DialogButtonProps) {
+export function DialogButton({
+  label,
+  ariaLabel,
+  isMain,
+  isDisabled,
+  onClose,
+  ...dialog
+}: DialogButtonProps) {
   const [isOpen, setOpen] = useState(false);
   return (
     <>
@@ -78,7 +92,15 @@ export function DialogButton({ label, ariaLabel, isMain, isDisabled, ...dialog }
       >
         {label}
       </button>
-      {isOpen && <FormDialog {...dialog} onClose={() => setOpen(false)} />}
+      {isOpen && (
+        <FormDialog
+          {...dialog}
+          onClose={() => {
+            setOpen(false);
+            onClose?.();
+          }}
+        />
+      )}
     </>
   );
 }

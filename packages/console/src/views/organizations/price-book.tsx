@@ -5,17 +5,19 @@ import type { MachinesAnswer, PlacesAnswer } from '../../../../../src/features/c
 import type {
   AddedEntry,
   EndedEntry,
+  EntryPreview,
   GivenEntry,
   PriceBookAnswer,
   ShownEntry,
 } from '../../../../../src/features/price-book/api.ts';
-import { act, useData } from '../../lib/data.ts';
-import { utc } from '../../lib/format.ts';
+import { act, useData, useDebounced } from '../../lib/data.ts';
+import { count, counted, utc } from '../../lib/format.ts';
 import { addressWith, type Place } from '../../lib/router.ts';
 import { Badge, Progress, type Tone } from '../../parts/basics.tsx';
 import { DialogButton, Field, Reason, Select, textFields } from '../../parts/form-dialog.tsx';
 import { Table } from '../../parts/table.tsx';
 import { TERM_NAMES } from '../machines/terms.tsx';
+import { sumText } from './costs.tsx';
 
 interface PriceBookProps {
   /** The path of the organization's routes. */
@@ -120,14 +122,31 @@ const laterText = (published: boolean): string =>
 
 function Add({ path, currency, onDone }: ChangeProps & { currency: string }) {
   const [kind, setKind] = useState('discount');
+  const [given, setGiven] = useState<Readonly<Record<string, string>>>({});
+  const choose = (next: string) => {
+    setKind(next);
+    setGiven({});
+  };
+  const show = (fields: FormData) => {
+    const { kind: _, reason: __, ...entry } = textFields(fields);
+    setGiven(entry);
+  };
   const add = async (fields: FormData) => {
     const { kind: _, ...given } = textFields(fields);
     const { entry, published } = await act<AddedEntry>(`${path}/price-book`, given);
     onDone(`Entry ${entry.id} is added: ${selectorText(entry)}.${laterText(published)}`);
-    setKind('discount');
+    choose('discount');
   };
   return (
-    <DialogButton label="Add a price" title="Add a price" submit="Add the entry" isMain act={add}>
+    <DialogButton
+      label="Add a price"
+      title="Add a price"
+      submit="Add the entry"
+      isMain
+      act={add}
+      onInput={show}
+      onClose={() => choose('discount')}
+    >
       <Select
         label="Price"
         name="kind"
@@ -136,7 +155,7 @@ function Add({ path, currency, onDone }: ChangeProps & { currency: string }) {
           ['discount', 'a discount on the list price'],
           ['price', 'a fixed price of one machine'],
         ]}
-        onChoose={setKind}
+        onChoose={choose}
       />
       {kind === 'discount' ? (
         <Field label="Percent off the list price" name="discount" isRequired />
@@ -152,8 +171,61 @@ function Add({ path, currency, onDone }: ChangeProps & { currency: string }) {
       />
       <Field label="From, a date or a time in UTC; empty for now" name="from" />
       <Field label="Until, a date or a time in UTC; empty for no end" name="to" />
+      <Preview path={path} kind={kind} given={given} />
       <Reason />
     </DialogButton>
+  );
+}
+
+interface PreviewProps {
+  readonly path: string;
+  readonly kind: string;
+  readonly given: GivenEntry;
+}
+
+/** Shows what the entry of the dialog would change. */
+function Preview({ path, kind, given }: PreviewProps) {
+  const isReady =
+    kind === 'discount'
+      ? given.discount !== undefined
+      : given.price !== undefined && given.machine !== undefined;
+  const address = isReady ? `${path}/price-book/preview?${new URLSearchParams({ ...given })}` : '';
+  const settled = useDebounced(address);
+  return (
+    <div class="preview" role="status" aria-label="Preview">
+      {address === '' || settled === '' ? (
+        <p class="muted">
+          Give {kind === 'discount' ? 'a percentage' : 'a price and a machine'} to see what the entry changes.
+        </p>
+      ) : (
+        <Previewed address={settled} term={given.term} />
+      )}
+    </div>
+  );
+}
+
+function Previewed({ address, term }: { address: string; term: string | undefined }) {
+  const { data, error, isOld } = useData<EntryPreview>(address);
+  if (error !== undefined) return <p class="trouble">{error}</p>;
+  if (data === undefined) return <p class="muted">Computing …</p>;
+  const { before, after, affected, clusters, machines, currency, at, isLater } = data;
+  return (
+    <div class={isOld ? 'old' : ''}>
+      <p>
+        <strong>
+          {sumText(after)} {currency}
+        </strong>{' '}
+        per month instead of {sumText(before)}
+        {isLater && `, from ${utc(at)}`}
+      </p>
+      <p class="muted">
+        Changes the cost of {count(affected)} of {counted(clusters, 'cluster')}, and selects{' '}
+        {counted(machines, 'machine')}.
+        {term !== undefined &&
+          term !== 'on_demand' &&
+          ' Costs here are on demand: a price of another term does not change them.'}
+      </p>
+    </div>
   );
 }
 
@@ -168,7 +240,7 @@ function Selector({ kind }: { kind: string }) {
   const chosen = providers.filter(({ name }) => name.toLowerCase() === provider.trim().toLowerCase());
   const regions = (chosen.length > 0 ? chosen : providers).flatMap((each) => each.regions);
   const query = new URLSearchParams({
-    q: machine.split('@')[0] ?? '',
+    q: useDebounced(machine).split('@')[0] ?? '',
     sort: 'region',
     limit: String(OFFERED),
   });
