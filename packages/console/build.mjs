@@ -7,7 +7,7 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { constants, gzipSync } from 'node:zlib';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SOURCE = fileURLToPath(new URL('.', import.meta.url));
@@ -35,9 +35,8 @@ async function build() {
   for (const entry of readdirSync(FOLDER, { recursive: true, encoding: 'utf8' })) {
     if (!/\.(?:html|js|css|svg)$/.test(entry)) continue;
     const path = join(FOLDER, entry);
-    const plain = readFileSync(path);
-    writeFileSync(`${path}.gz`, gzipSync(plain));
-    writeFileSync(`${path}.br`, brotliCompressSync(plain));
+    // Every browser accepts gzip, and few accept Brotli without TLS. A second coding would take a fiftieth of the package.
+    writeFileSync(`${path}.gz`, gzipSync(readFileSync(path), { level: constants.Z_BEST_COMPRESSION }));
   }
 }
 

@@ -14,7 +14,6 @@ interface Asset {
   readonly type: string;
   readonly plain: Buffer;
   readonly gzip: Buffer | undefined;
-  readonly br: Buffer | undefined;
 }
 
 /** The page loads nothing from other sites and runs no inline script. No other page may show it in a frame. */
@@ -73,10 +72,9 @@ export function addAssets(app: FastifyInstance, folder: string, paths: readonly 
   });
 }
 
-function send(request: FastifyRequest, reply: FastifyReply, { type, plain, gzip, br }: Asset): FastifyReply {
+function send(request: FastifyRequest, reply: FastifyReply, { type, plain, gzip }: Asset): FastifyReply {
   const accepted = String(request.headers['accept-encoding'] ?? '');
   reply.type(type).header('vary', 'accept-encoding');
-  if (br && /\bbr\b/.test(accepted)) return reply.header('content-encoding', 'br').send(br);
   if (gzip && /\bgzip\b/.test(accepted)) return reply.header('content-encoding', 'gzip').send(gzip);
   return reply.send(plain);
 }
@@ -88,12 +86,8 @@ async function readAssets(folder: string): Promise<Map<string, Asset>> {
   for (const entry of entries) {
     const type = TYPES[extname(entry)];
     if (type === undefined) continue;
-    const [plain, gzip, br] = await Promise.all([
-      readFile(join(folder, entry)),
-      read(`${entry}.gz`),
-      read(`${entry}.br`),
-    ]);
-    found.set(entry.replaceAll('\\', '/'), { type, plain, gzip, br });
+    const [plain, gzip] = await Promise.all([readFile(join(folder, entry)), read(`${entry}.gz`)]);
+    found.set(entry.replaceAll('\\', '/'), { type, plain, gzip });
   }
   return found;
 }
