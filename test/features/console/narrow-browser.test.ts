@@ -1,5 +1,6 @@
 /** The pages of lists on a phone, failures of a page, and addresses that lead nowhere. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { BatchRecord } from '../../../src/features/console/routes/api.ts';
 import { CHROMIUM, hasChromium, overflows, overlaps, PHONE, seriousFindings } from '../../support/browser.ts';
 import { needs } from '../../support/needs.ts';
 import { until } from '../../support/until.ts';
@@ -84,6 +85,38 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     expect(await seriousFindings(page)).toEqual([]);
     await continent.selectOption('asia');
     await page.getByText('no machines').waitFor();
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('shows a large held batch on a phone in a few screens, with what an approval stores', async () => {
+    expect((await scene.sync(100, 60)).outcome).toBe('held');
+    const [{ id }] = (await scene.get('/api/held')) as [BatchRecord];
+    const { page, complaints } = await open(PHONE);
+    await page.goto(`/held/${id}`);
+    await page.getByText('1–20 of 31 rows').waitFor();
+    const height = await page.evaluate('document.documentElement.scrollHeight');
+    expect(height).toBeLessThan(8 * PHONE.viewport.height);
+    await page.getByText('the batch changes, adds or removes 120; readers see 62 of them').waitFor();
+    const approve = page.getByRole('button', { name: /^Approve/ });
+    const description = await page
+      .locator(`#${await approve.getAttribute('aria-describedby')}`)
+      .textContent();
+    expect(description).toContain(
+      'Approve stores 108 new and 12 changed machines (12 in price), and retires 0.',
+    );
+    expect([await overlaps(page), await overflows(page)]).toEqual([[], false]);
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.getByLabel(/^Reason/).fill('no decision yet');
+    await page.getByLabel(/^Reason/).press('Enter');
+    await page.getByRole('link', { name: 'Next', exact: true }).click();
+    await page.getByText('21–31 of 31 rows').waitFor();
+    await page
+      .getByRole('link', { name: /^Preview of cx\d+ in nbg1$/ })
+      .first()
+      .click();
+    await page.getByRole('figure').first().waitFor();
+    expect((await scene.get(`/api/held/${id}`)) as object).toMatchObject({ status: 'pending' });
     expect(complaints).toEqual([]);
     await page.context().close();
   });

@@ -16,10 +16,17 @@ interface Row {
   readonly name: string;
   readonly regionCode: string;
 }
+/** One row for each machine in each region. */
+const rowsOf = ({ changes }: ShownBatch): Row[] =>
+  (changes?.rows ?? []).flatMap((row) =>
+    'regions' in row
+      ? row.regions.map((regionCode) => ({ change: row.change, name: row.name, regionCode }))
+      : [],
+  );
 const newest = async () => {
   const [batch] = (await scene.get('/api/held')) as BatchRecord[];
   const shown = (await scene.get(`/api/held/${batch?.id}`)) as ShownBatch;
-  return { id: shown.id, rows: (shown.changes?.rows ?? []) as readonly Row[] };
+  return { id: shown.id, rows: rowsOf(shown) };
 };
 const readers = async (batch: number, { name, regionCode }: Pick<Row, 'name' | 'regionCode'>) =>
   (await scene.get(`/api/held/${batch}/readers?machine=${name}&region=${regionCode}`)) as ReadersAnswer;

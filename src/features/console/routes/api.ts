@@ -151,7 +151,10 @@ export type HeldPreview = {
   | ({ readonly kind: 'clusters'; readonly diff: ClusterDiff } & ClusterPreview)
 );
 
-export type HeldRow = PreviewRow | ClusterPreviewRow;
+/** The machines of one name with the same change and the same values on both sides. */
+export type HeldMachines = Omit<PreviewRow, 'regionCode'> & { readonly regions: readonly string[] };
+
+export type HeldRow = HeldMachines | ClusterPreviewRow;
 
 /** A batch with a page of its changes. `changes` is null unless the batch waits. */
 export interface ShownBatch extends BatchRecord {
@@ -168,6 +171,7 @@ export interface HeldChanges {
   readonly totals: Readonly<Record<string, number>>;
   /** Changed machines that readers do not see; 0 for clusters. */
   readonly unseen: number;
+  /** Rows of all pages that match. */
   readonly total: number;
   readonly rows: readonly HeldRow[];
   /** A kind of change has more rows than can be searched. Those that change least are left out. */

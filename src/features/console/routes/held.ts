@@ -17,7 +17,15 @@ import {
   windowOf,
 } from '../../../ops/parameters.ts';
 import { sharedByKey } from '../../../ops/shared.ts';
-import type { Decided, HeldChanges, HeldPreview, HeldRow, ReadersAnswer, ShownBatch } from './api.ts';
+import type {
+  Decided,
+  HeldChanges,
+  HeldMachines,
+  HeldPreview,
+  HeldRow,
+  ReadersAnswer,
+  ShownBatch,
+} from './api.ts';
 import type { ConsoleContext } from './context.ts';
 
 const LISTED = 200;
@@ -113,10 +121,10 @@ export function changesPage(preview: HeldPreview, query: unknown): HeldChanges {
   const search = textOf(query, 'q')?.toLowerCase();
   const change = choiceOf(query, 'change', KINDS);
   const { limit, offset } = windowOf(query);
-  const all: readonly HeldRow[] = preview.rows;
-  const fitting = all.filter(
-    (row) => (change === undefined || row.change === change) && (search === undefined || fits(row, search)),
-  );
+  const fits = (row: PreviewedRow) =>
+    (change === undefined || row.change === change) && (search === undefined || matches(row, search));
+  const rows: readonly HeldRow[] =
+    preview.kind === 'catalogue' ? byChange(preview.rows.filter(fits)) : preview.rows.filter(fits);
   const totals: Readonly<Record<string, number>> = preview.totals;
   return {
     kind: preview.kind,
@@ -125,13 +133,28 @@ export function changesPage(preview: HeldPreview, query: unknown): HeldChanges {
     reasons: preview.reasons,
     totals,
     unseen: preview.kind === 'catalogue' ? preview.unseen : 0,
-    total: fitting.length,
-    rows: fitting.slice(offset, offset + limit),
-    isCut: Object.values(totals).reduce((sum, each) => sum + each, 0) > all.length,
+    total: rows.length,
+    rows: rows.slice(offset, offset + limit),
+    isCut: Object.values(totals).reduce((sum, each) => sum + each, 0) > preview.rows.length,
   };
 }
 
-function fits(row: HeldRow, search: string): boolean {
+type PreviewedRow = HeldPreview['rows'][number];
+type PreviewedMachine = Extract<HeldPreview, { kind: 'catalogue' }>['rows'][number];
+
+/** Joins the regions where a machine changes in the same way. Each row stands where its first region stood. */
+function byChange(machines: readonly PreviewedMachine[]): HeldMachines[] {
+  const groups = new Map<string, Omit<HeldMachines, 'regions'> & { regions: string[] }>();
+  for (const { regionCode, ...row } of machines) {
+    const key = JSON.stringify([row.change, row.name, row.oldPrice, row.newPrice, row.shape, row.detail]);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, { ...row, regions: [regionCode] });
+    else group.regions.push(regionCode);
+  }
+  return [...groups.values()];
+}
+
+function matches(row: PreviewedRow, search: string): boolean {
   const words = 'regionCode' in row ? [row.name, row.regionCode] : [row.name, row.organization, row.key];
   return words.some((word) => word.toLowerCase().includes(search));
 }

@@ -1,11 +1,16 @@
 /** One held batch compared with the stored rows, and the decision about it. */
-import type { HeldChanges, HeldRow, ShownBatch } from '../../../../../src/features/console/routes/api.ts';
+import type {
+  HeldChanges,
+  HeldMachines,
+  HeldRow,
+  ShownBatch,
+} from '../../../../../src/features/console/routes/api.ts';
 import { useData } from '../../lib/data.ts';
-import { hourly } from '../../lib/format.ts';
+import { count, hourly } from '../../lib/format.ts';
 import { filtersOf, type Place, queryOf } from '../../lib/router.ts';
 import { RequireRole } from '../../lib/session.ts';
 import { Ago, Badge, Facts, Progress, Title, type Tone } from '../../parts/basics.tsx';
-import { FieldValues } from '../../parts/change-list.tsx';
+import { FieldValues, sumOf } from '../../parts/change-list.tsx';
 import { Choice, Search } from '../../parts/filters.tsx';
 import { Pager } from '../../parts/pager.tsx';
 import { ReasonList } from '../../parts/reason-list.tsx';
@@ -13,10 +18,11 @@ import { type Column, Table } from '../../parts/table.tsx';
 import { Tiles } from '../../parts/tiles.tsx';
 import { Decide } from './decide.tsx';
 import { Decision, StatusBadge } from './held.tsx';
-import { Preview, PreviewLink } from './readers.tsx';
+import { Preview, RegionLinks } from './readers.tsx';
 import { Replaced, Runs, StoredDiff, WorstRows } from './trail.tsx';
 
-const LIMIT = 100;
+/** On a phone a row is a card: a page of them stays a few screens long. */
+const LIMIT = 20;
 
 const CHANGES: Readonly<Record<HeldRow['change'], readonly [text: string, tone: Tone]>> = {
   gone: ['gone', 'bad'],
@@ -95,13 +101,15 @@ interface ChangesProps {
 function Changes({ id, changes, place, isOld }: ChangesProps) {
   const { diff, totals, rows, total, kind, unseen, isCut, reasons } = changes;
   const { value, set } = filtersOf(place);
+  const isFiltered = value('q') !== '' || value('change') !== '';
   const kinds = (Object.keys(CHANGES) as HeldRow['change'][]).filter((each) => (totals[each] ?? 0) > 0);
   return (
     <section aria-labelledby="changes">
       <h2 id="changes">Changes for readers</h2>
+      <p>{countsText(changes)}</p>
       <Tiles
         tiles={[
-          [diff.known, 'known now', 'note'],
+          [diff.known, 'stored now', 'note'],
           ...kinds.map((each) => [totals[each] ?? 0, ...CHANGES[each]] as const),
           ...(unseen > 0 ? [[unseen, 'changed, not visible to readers', 'note'] as const] : []),
         ]}
@@ -117,8 +125,8 @@ function Changes({ id, changes, place, isOld }: ChangesProps) {
       </search>
       {isCut && (
         <p class="calm">
-          This batch is large: the table lists only the 20,000 rows with the largest changes of each kind. All
-          rows: fleetbook hold show --all
+          This batch is large: the table has only the 20,000 {kind === 'catalogue' ? 'machines' : 'clusters'}{' '}
+          with the largest changes of each kind. All of them: fleetbook hold show --all
         </p>
       )}
       {kind === 'catalogue' && <Preview batch={id} place={place} />}
@@ -129,7 +137,7 @@ function Changes({ id, changes, place, isOld }: ChangesProps) {
         isOld={isOld}
         columns={kind === 'catalogue' ? machineColumns(changes, place) : CLUSTER_COLUMNS}
       />
-      <Pager place={place} total={total} limit={LIMIT} what="changes" />
+      <Pager place={place} total={total} limit={LIMIT} what={isFiltered ? 'matching rows' : 'rows'} />
       {reasons.length > 0 && (
         <>
           <h2>Rejected rows</h2>
@@ -140,12 +148,21 @@ function Changes({ id, changes, place, isOld }: ChangesProps) {
   );
 }
 
-type MachineRow = Extract<HeldRow, { regionCode: string }>;
-type ClusterRow = Exclude<HeldRow, MachineRow>;
+/** Explains the numbers: what is counted, how much of it readers see, and what a row of the table is. */
+function countsText({ kind, diff, totals, unseen }: HeldChanges): string {
+  const seen = sumOf(totals);
+  if (kind === 'clusters')
+    return `${count(diff.known)} clusters are stored, and the batch changes, adds or removes ${count(seen)}.`;
+  const all = `${count(diff.known)} machines (types × regions) are stored, and the batch changes, adds or removes`;
+  const hidden = unseen === 0 ? 'readers see all of them' : `readers see ${count(seen)} of them`;
+  return `${all} ${count(seen + unseen)}; ${hidden}, and a row below is one change with all its regions.`;
+}
+
+type ClusterRow = Exclude<HeldRow, HeldMachines>;
 
 const keyOf = (row: HeldRow) =>
-  'regionCode' in row
-    ? `${row.change} ${row.regionCode} ${row.name}`
+  'regions' in row
+    ? `${row.change} ${row.name} ${row.regions[0]}`
     : `${row.change} ${row.organization} ${row.key}`;
 
 const CHANGE: Column<HeldRow> = [
@@ -170,24 +187,23 @@ function valuesOf({ fields }: ClusterRow, side: 'before' | 'after') {
 function machineColumns({ currency }: HeldChanges, place: Place) {
   const price = (amount: number | null) => (amount === null ? '' : `${hourly(amount)} ${currency ?? ''}/h`);
   /** The detail on either side of its arrow; a detail without an arrow is about the batch. */
-  const sides = ({ detail }: MachineRow) =>
+  const sides = ({ detail }: HeldMachines) =>
     detail.includes(' → ') ? detail.split(' → ') : [undefined, detail];
-  const storedText = (row: MachineRow) => {
+  const storedText = (row: HeldMachines) => {
     const [before] = sides(row);
     if (row.oldPrice === null && before === undefined) return row.change === 'new' ? '–' : 'published';
     return `${price(row.oldPrice)} ${before ?? ''}`;
   };
-  const batchText = (row: MachineRow) =>
+  const batchText = (row: HeldMachines) =>
     `${row.change === 'gone' ? 'not listed' : price(row.newPrice)} ${sides(row)[1]}`;
   return [
     CHANGE,
     ['Machine', ({ name }) => name],
-    ['Region', ({ regionCode }) => regionCode],
     ['Stored now', storedText],
     ['In the batch', batchText],
     ['Factor', ({ oldPrice, newPrice }) => factorText(oldPrice, newPrice)],
-    ['Readers', (row) => <PreviewLink place={place} {...row} />],
-  ] satisfies readonly Column<MachineRow>[] as readonly Column<HeldRow>[];
+    ['Preview in', (row) => <RegionLinks place={place} {...row} />],
+  ] satisfies readonly Column<HeldMachines>[] as readonly Column<HeldRow>[];
 }
 
 function factorText(before: number | null, after: number | null): string {

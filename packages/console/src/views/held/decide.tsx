@@ -1,9 +1,9 @@
 /** Approves or rejects a pending batch, or undoes a decision. Each action needs a reason. */
 import { useState } from 'preact/hooks';
-import type { Decided, ShownBatch } from '../../../../../src/features/console/routes/api.ts';
+import type { Decided, HeldChanges, ShownBatch } from '../../../../../src/features/console/routes/api.ts';
 import { act, messageOf } from '../../lib/data.ts';
 import { useDraft } from '../../lib/draft.ts';
-import { count } from '../../lib/format.ts';
+import { count, counted } from '../../lib/format.ts';
 import { ErrorText } from '../../parts/basics.tsx';
 
 type Action = 'approve' | 'reject' | 'undo';
@@ -61,6 +61,7 @@ export function Decide({ batch }: { batch: ShownBatch }) {
             onInput={(event) => setReason(event.currentTarget.value)}
           />
         </label>
+        {isWaiting && batch.changes && <p id="stores">{storesText(batch, batch.changes)}</p>}
         <Buttons isWaiting={isWaiting} busy={busy} decide={(action) => void decide(action)} />
         <ErrorText text={error} />
       </form>
@@ -81,7 +82,12 @@ function Buttons({ isWaiting, busy, decide }: ButtonsProps) {
     <div class="buttons">
       {isWaiting ? (
         <>
-          <button type="button" disabled={disabled} onClick={() => decide('approve')}>
+          <button
+            type="button"
+            disabled={disabled}
+            aria-describedby="stores"
+            onClick={() => decide('approve')}
+          >
             {busy === 'approve' ? 'Storing …' : 'Approve: store the batch'}
           </button>
           <button type="button" class="danger" disabled={disabled} onClick={() => decide('reject')}>
@@ -95,6 +101,14 @@ function Buttons({ isWaiting, busy, decide }: ButtonsProps) {
       )}
     </div>
   );
+}
+
+/** States what an approval stores. */
+function storesText({ sourceId }: ShownBatch, { kind, diff, reasons }: HeldChanges): string {
+  const prices = 'repriced' in diff && diff.repriced > 0 ? ` (${count(diff.repriced)} in price)` : '';
+  const rejected = reasons.reduce((sum, each) => sum + each.count, 0);
+  const unstored = rejected === 0 ? '' : ` It leaves out ${counted(rejected, 'rejected row')}.`;
+  return `Approve stores ${count(diff.added)} new and ${count(diff.changed)} changed ${kind === 'catalogue' ? 'machines' : 'clusters'}${prices}, and retires ${count(diff.missing)}.${unstored} An undo is possible until the next run of ${sourceId}.`;
 }
 
 function resultText({ batch, decision, counts, published }: Decided): string {

@@ -4,16 +4,42 @@ import { useData } from '../../lib/data.ts';
 import { addressWith, type Place } from '../../lib/router.ts';
 import { Progress } from '../../parts/basics.tsx';
 
-/** Links to the preview of a machine. The address of the page names the machine. */
-export function PreviewLink({ place, name, regionCode }: { place: Place; name: string; regionCode: string }) {
+/** Regions of a row that are not folded: the clouds have more than fifty. */
+const REGIONS = 6;
+
+interface RegionLinksProps {
+  readonly place: Place;
+  readonly name: string;
+  readonly regions: readonly string[];
+}
+
+/** Lists the regions. Each links to the preview of the machine there. The address of the page names the machine. */
+export function RegionLinks({ place, name, regions }: RegionLinksProps) {
   const offset = place.query.get('offset') ?? '';
+  const links = (some: readonly string[]) =>
+    some.map((region, i) => (
+      <span key={region}>
+        {i > 0 && ', '}
+        <a
+          href={addressWith(place, { machine: name, region, offset })}
+          aria-label={`Preview of ${name} in ${region}`}
+        >
+          {region}
+        </a>
+      </span>
+    ));
+  // Folding one region saves no space.
+  const shown = regions.length > REGIONS + 1 ? REGIONS : regions.length;
   return (
-    <a
-      href={addressWith(place, { machine: name, region: regionCode, offset })}
-      aria-label={`Preview of ${name} in ${regionCode}`}
-    >
-      Preview
-    </a>
+    <>
+      {links(regions.slice(0, shown))}
+      {shown < regions.length && (
+        <details>
+          <summary>{regions.length - shown} more regions</summary>
+          {links(regions.slice(shown))}
+        </details>
+      )}
+    </>
   );
 }
 
