@@ -88,7 +88,7 @@ describe('the commands', () => {
     const { stdout } = await fleetbook(['status', '--json'], env);
     expect(JSON.parse(stdout)).toMatchObject([
       { id: 'hetzner', lastRun: { outcome: 'unchanged', error: null }, held: 0 },
-      { id: 'clusters', known: 4, lastRun: { outcome: 'changed' } },
+      { id: 'clusters', known: 5, lastRun: { outcome: 'changed' } },
     ]);
     const shown = await fleetbook(['status'], env);
     expect(shown.stdout).toMatch(/^SOURCE +LAST RUN +OUTCOME/);
