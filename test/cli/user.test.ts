@@ -61,8 +61,15 @@ describe('user', () => {
     expect(await creator(sample.b)).toBe('Ann cluster-test');
   });
 
+  it('delete needs a confirmation', async () => {
+    const refused = await user('delete', '3', '--org', 'a');
+    expect(refused).toMatchObject({ code: 2, stdout: '' });
+    expect(refused.stderr).toMatch(/nothing was deleted, because there is no terminal.*--yes/);
+    expect(await creator(sample.a)).toBe('Änne Ørsted');
+  });
+
   it('delete leaves clusters without a name, and --json reports its effects', async () => {
-    const { code, stdout, stderr } = await user('delete', '3', '--org', 'a', '--json');
+    const { code, stdout, stderr } = await user('delete', '3', '--org', 'a', '--yes', '--json');
     expect({ code, stderr, output: JSON.parse(stdout) }).toEqual({
       code: 0,
       stderr: '',
@@ -74,7 +81,11 @@ describe('user', () => {
   });
 
   it.each([
-    [['delete', '2', '--org', 'a'], 1, /^fleetbook: a has no user 2; see fleetbook user list --org a\n$/],
+    [
+      ['delete', '2', '--org', 'a', '--yes'],
+      1,
+      /^fleetbook: a has no user 2; see fleetbook user list --org a\n$/,
+    ],
     [['delete', '1', '--org', 'a'], 1, /has no user 1/],
     [['delete', '2', '--org', 'unknown'], 1, /there is no organization "unknown"/],
     [

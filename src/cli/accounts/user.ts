@@ -8,12 +8,15 @@ import {
   add,
   addChange,
   type ChangingOf,
+  type Deciding,
   type Env,
   type OfOrganization,
   ORG,
   readId,
+  YES,
 } from '../terminal/options.ts';
 import { alignedTable, count, show, updatedLater } from '../terminal/output.ts';
+import { confirm } from '../terminal/terminal.ts';
 import { existingOrganization } from './org.ts';
 
 export function define(program: Command, env: Env): void {
@@ -33,6 +36,7 @@ export function define(program: Command, env: Env): void {
   addChange(user, 'delete', 'remove a person’s name from clusters')
     .argument(...ID)
     .requiredOption(...ORG)
+    .option(...YES)
     .action((id: string, options) => deleteOrgUser(env(), id, options));
 }
 
@@ -78,10 +82,17 @@ async function renameOrgUser(
   );
 }
 
-async function deleteOrgUser(env: Environment, text: string, options: ChangingOf): Promise<void> {
+async function deleteOrgUser(env: Environment, text: string, options: ChangingOf & Deciding): Promise<void> {
   const id = readUserId(text);
   await using writer = await openWriter(env, options);
-  const organization = await existingOrganization(writer.store.sql, options.org);
+  const { sql } = writer.store;
+  const organization = await existingOrganization(sql, options.org);
+  if (!options.yes) {
+    const user = (await listUsers(sql, organization.id)).find((each) => each.id === id);
+    if (!user) throw noUser(id, organization.slug);
+    const question = `This removes ${nameText(user)} from ${count(user.clusters, 'cluster')} for good.`;
+    await confirm(question, 'nothing was deleted');
+  }
   const deleted = await writer.changes.deleteUser(organization, id);
   if (!deleted) throw noUser(id, organization.slug);
   const published = await writer.publish();
