@@ -217,8 +217,8 @@ describe('the changes of a held batch', () => {
         fields: [
           {
             field: 'disks',
-            before: '100 GiB ssd at 0.001 USD/minute',
-            after: '200 GiB ssd at 0.002 USD/minute',
+            before: '100 GiB ssd at 0.001 USD per GiB and minute',
+            after: '200 GiB ssd at 0.002 USD per GiB and minute',
           },
           { field: 'shards', before: '1', after: '3' },
           { field: 'status', before: 'Active', after: 'Stopped' },

@@ -59,7 +59,7 @@ describe('the diff of a run of a control plane', () => {
         shards: '1',
         replicas: '2',
         user: 'Ada Lovelace',
-        disks: '100 GiB ssd at 0.001 USD/minute',
+        disks: '100 GiB ssd at 0.001 USD per GiB and minute',
         created_at: '2022-02-14T10:11:26.567713',
       },
     });
@@ -77,7 +77,12 @@ describe('the diff of a run of a control plane', () => {
     ]);
     expect(second.rows[0]).toMatchObject({ before: { name: 'goes', user: 'Ada Lovelace' }, after: null });
     expect(second.rows[1]).toMatchObject({
-      before: { name: 'moves', region: 'a', status: 'Active', disks: '100 GiB ssd at 0.001 USD/minute' },
+      before: {
+        name: 'moves',
+        region: 'a',
+        status: 'Active',
+        disks: '100 GiB ssd at 0.001 USD per GiB and minute',
+      },
       after: { name: 'Moved', region: 'b', status: 'Stopped', disks: null },
     });
     expect(Object.keys(second.rows[1]?.before ?? {})).not.toContain('replicas');
@@ -161,7 +166,7 @@ async function stateOf(): Promise<State> {
   const rows = await scene.sql<(Record<string, string | null> & { key: string })[]>`
     select o.slug || '/' || c.source_key as key, c.name, c.slug, p.name as provider, r.code as region,
       m.name as machine, c.status, c.shards::text, c.replicas::text, u.first_name || ' ' || u.last_name as user,
-      (select string_agg('100 GiB ' || t.name || ' at 0.001 USD/minute', '; ' order by position)
+      (select string_agg('100 GiB ' || t.name || ' at 0.001 USD per GiB and minute', '; ' order by position)
         from disks join disk_types t on t.id = disk_type_id where cluster_id = c.id) as disks,
       to_char(c.created_at, 'YYYY-MM-DD"T"HH24:MI:SS.US') as created_at
     from clusters c join organizations o on o.id = c.organization_id join regions r on r.id = c.region_id

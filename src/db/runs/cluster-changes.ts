@@ -139,7 +139,8 @@ const FIELDS: Readonly<Record<ClusterField, string>> = {
   user: 'c.user_id::text',
   disks: `(
     select string_agg(k.size || ' ' || k.unit || ' ' || t.name || ' at ' || trim_scale(t.source_amount) || ' ' ||
-      t.source_currency || '/' || t.source_per || case when k.autoscaling then ', autoscaling' else '' end,
+      t.source_currency || case t.unit when 'Binary' then ' per GiB and ' else ' per GB and ' end || t.source_per ||
+      case when k.autoscaling then ', autoscaling' else '' end,
       '; ' order by k.position)
     from disks k join disk_types t on t.organization_id = k.organization_id and t.id = k.disk_type_id
     where k.organization_id = c.organization_id and k.cluster_id = c.id)`,

@@ -174,7 +174,7 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.getByText('1–1 of 1 clusters').waitFor();
     await page.getByRole('link', { name: 'Orders' }).click();
     await page.getByRole('listitem').filter({ hasText: 'replicas 2 → 3' }).waitFor();
-    await page.getByText('100 GiB ssd at 0.002 USD/minute').waitFor();
+    await page.getByText('100 GiB ssd at 0.002 USD per GiB and minute').waitFor();
     expect(await seriousFindings(page)).toEqual([]);
     await page
       .getByRole('link', { name: /^run \d+$/ })

@@ -151,7 +151,7 @@ describe('one cluster', () => {
       {
         change: 'changed',
         source: 'plane',
-        before: { replicas: '2', disks: '100 GiB ssd at 0.002 USD/minute' },
+        before: { replicas: '2', disks: '100 GiB ssd at 0.002 USD per GiB and minute' },
         after: { replicas: '3' },
       },
       { change: 'added', source: 'plane', before: null, after: null },

@@ -127,8 +127,9 @@ const AFTER = sql`jsonb_build_object(
   'machine', concat_ws(', ', ${d.machineName}, case when ${d.cpu} is not null then ${shapeOf(d)} end),
   'disks', (
     select string_agg((k ->> 'size')::double precision || ' ' || (k ->> 'unit') || ' ' || (k #>> '{type,name}') ||
-      ' at ' || trim_scale((k #>> '{type,price,amount}')::numeric) || ' ' || (k #>> '{type,price,currency}') || '/' ||
-      (k #>> '{type,price,per}') || case when (k ->> 'autoscaling')::boolean then ', autoscaling' else '' end,
+      ' at ' || trim_scale((k #>> '{type,price,amount}')::numeric) || ' ' || (k #>> '{type,price,currency}') ||
+      case k #>> '{type,unit}' when 'Binary' then ' per GiB and ' else ' per GB and ' end || (k #>> '{type,price,per}') ||
+      case when (k ->> 'autoscaling')::boolean then ', autoscaling' else '' end,
       '; ' order by position)
     from jsonb_array_elements(${d.item} -> 'disks') with ordinality e (k, position)),
   'created_at', ${d.item} ->> 'createdAt')`;
