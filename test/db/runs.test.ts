@@ -317,6 +317,9 @@ describe('the status', () => {
       published: 0,
       quarantined: 0,
       held: 0,
+      failedRuns: 0,
+      failingSince: null,
+      heldSince: null,
     };
     expect(await sourceStatus(sql)).toEqual([
       { id: 'a', kind: 'catalogue', counted: 'machines', ...nothing },
