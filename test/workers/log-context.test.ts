@@ -5,9 +5,9 @@ import { RETRIES_AT_ONCE } from '../support/request-retries.ts';
 import { until } from '../support/until.ts';
 import {
   config,
-  jobIsDelayed,
-  jobOf,
   opened,
+  retryIsDue,
+  retryNow,
   runs,
   settled,
   store,
@@ -35,8 +35,8 @@ it('writes the run in each line about one, from the first request to its publica
   await until(async () => (await runs()).some(({ source }) => source === 'hetzner'));
   await until(() => lines.some(({ msg }) => msg.startsWith('sync failed')));
   upstream.behaviours.hetzner = 'well';
-  await jobIsDelayed(worker, 'hetzner');
-  await (await jobOf(worker, 'hetzner')).promote();
+  await retryIsDue('hetzner');
+  await retryNow('hetzner');
   await settled(worker);
 
   const sources = await recorded();
