@@ -1,4 +1,5 @@
 /** Clients of PostgreSQL: postgres.js 3.4.9 and what it lacks. Each part names the test that fails without it (decision 0079). */
+import type { Socket } from 'node:net';
 import postgres from 'postgres';
 import { type PostgresAddress, postgresAddress } from '../../domain/servers/postgres-address.ts';
 import { connectTo, HostChoice } from './choose-host.ts';
@@ -102,6 +103,7 @@ function open(
   { patienceMs = 0, ...options }: ClientOptions,
   onLost: () => void,
 ): Opened {
+  const sockets = new Set<Socket>();
   const choice = address.isChosen ? new HostChoice(address, patienceMs, onLost) : undefined;
   const given: ClientOptions & { readonly socket: (server: Server) => unknown } = {
     ...options,
@@ -111,16 +113,20 @@ function open(
     max_lifetime: null,
     // The driver ignores a failure of this query (client.test.ts, "a server that dies while a connection opens").
     fetch_types: false,
-    socket: choice
-      ? () => choice.socket()
-      : ({ host: [host = ''], port: [port = 5432], path }: Server) => connectTo(path || { host, port }),
+    socket: async ({ host: [host = ''], port: [port = 5432], path }: Server) => {
+      const socket = choice ? await choice.socket() : connectTo(path || { host, port });
+      sockets.add(socket.once('close', () => sockets.delete(socket)));
+      return socket;
+    },
   };
   const sql: Sql = postgres(address.url, given);
   return {
     sql,
-    close(timeout) {
+    async close(timeout) {
       choice?.[Symbol.dispose]();
-      return sql.end({ timeout });
+      await sql.end({ timeout });
+      // The driver only ends its side: a server that hangs would keep the process (stopping.test.ts, "Postgres too").
+      for (const socket of sockets) socket.destroySoon();
     },
   };
 }
