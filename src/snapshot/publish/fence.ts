@@ -152,6 +152,12 @@ export async function dropValue(redis: RedisClient, key: string, value: Buffer |
 
 const STAMPS_AT_ONCE = 500;
 
+/** Removes the stamps of regions that a source no longer has. */
+export async function dropStamps(redis: RedisClient, keys: CacheKeys, ids: readonly string[]): Promise<void> {
+  for (let from = 0; from < ids.length; from += STAMPS_AT_ONCE)
+    await redis.hdel(keys.verified, ...ids.slice(from, from + STAMPS_AT_ONCE));
+}
+
 export async function moveStamps(
   redis: RedisClient,
   keys: CacheKeys,

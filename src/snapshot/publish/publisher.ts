@@ -12,7 +12,7 @@ import { CacheKeys, documentId, LINEAGE_KEY, lanesOf } from '../document/keys.ts
 import { loadFreshness } from '../document/load.ts';
 import { MachineIndexRepair } from '../document/machine-index.ts';
 import { Comparison, type ComparisonOptions } from './comparison.ts';
-import { moveStamps } from './fence.ts';
+import { dropStamps, moveStamps } from './fence.ts';
 import { type LineageObserver, LOSSES, type NewLineage, takeNewLineage } from './new-lineage.ts';
 import { isRejection, type Outcome, publishDocuments } from './publish-documents.ts';
 
@@ -181,7 +181,14 @@ export class Publisher {
   }
 
   async #compareUnder(keys: CacheKeys, isNew: boolean): Promise<PublishResult> {
+    // Before PostgreSQL is read: it has had each of them, and has lost those that it lacks then.
+    const stored = await this.#redis.hkeys(keys.verified);
     const stamps = await loadFreshness(this.#db.$client);
+    await dropStamps(
+      this.#redis,
+      keys,
+      stored.filter((id) => !stamps.has(id)),
+    );
     const route = { db: this.#db, redis: this.#redis, keys };
     const publish = (rows: readonly VersionedDocument[]) => this.#publish(keys, rows);
     const { done, failure, ahead } = await this.#comparison.round(route, isNew, publish);

@@ -269,6 +269,14 @@ describe('next to the documents', () => {
     });
   });
 
+  it('a comparison removes the verification times that the database no longer has', async () => {
+    await scene.publisher.publishDirty();
+    const before = await scene.cache.hgetall(scene.keys.verified);
+    await scene.cache.hset(scene.keys.verified, 'cloud/77', 'catalogue 2026-01-02T03:04:05.678Z');
+    await scene.publisher.compare();
+    expect(await scene.cache.hgetall(scene.keys.verified)).toEqual(before);
+  });
+
   it('each published machine leads to its region, and an unpublished one is absent', async () => {
     await scene.publisher.publishDirty();
     const other = await addMachine(scene.sql, scene.sample.emptyRegion, { name: 'new' });
