@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads';
 /** Checks without a beat of the event loop until the process ends. The time of a frozen process or machine counts as one. */
 const MOST_MISSED = 10;
 
-/** Runs in a thread of its own, which a blocked event loop does not stop. CommonJS, as `eval` of a thread needs. */
+/** Runs in a separate thread, which a blocked event loop does not stop. CommonJS, as `eval` of a thread needs. */
 const THREAD = `
 const { writeSync } = require('node:fs');
 const { workerData: { beats, everyMs, most, line } } = require('node:worker_threads');

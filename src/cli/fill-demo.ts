@@ -32,7 +32,7 @@ interface Filling {
   readonly logger: Logger;
   readonly market: Market;
   readonly by: Decider;
-  /** Where a file marks that the database is full. */
+  /** A file in it marks that the database is full. */
   readonly folder: string;
 }
 

@@ -180,7 +180,7 @@ function neverRead(status: SourceStatus, maxAge: number, now: Date): SourceProbl
   };
 }
 
-/** Stale regions of a source that is stale itself are no problem of their own. */
+/** A source that is stale itself has no further problem for its stale regions. */
 function regionProblems(status: SourceStatus, maxAge: number, now: Date): SourceProblem[] {
   const { id: source, regions, verifiedAt, registeredAt } = status;
   const known = verifiedAt ?? registeredAt;

@@ -55,7 +55,7 @@ export function memory(amount: number, sourceUnit: SourceMemoryUnit): Pick<Offer
 }
 
 /**
- * Returns the whole memory that a fractional one probably stands for: 15.625 GiB are 16,000 MiB, which a list of decimal sizes states
+ * Returns the whole memory that a fractional one probably means: 15.625 GiB are 16,000 MiB, which a list of decimal sizes states
  * for 16 GB. Undefined if the memory is whole, or no whole one after the same division by 1000.
  */
 export function meantMemory({ ram, ramUnit }: Pick<Offer, 'ram' | 'ramUnit'>): string | undefined {

@@ -232,7 +232,7 @@ export function countryOfRegion(providerId: number, code: string): string | unde
 export const CONTINENTS = ['africa', 'asia', 'europe', 'north_america', 'oceania', 'south_america'] as const;
 export type Continent = (typeof CONTINENTS)[number];
 
-/** The countries in which providers have regions, and their neighbours. Source: the M49 regions of the United Nations. */
+/** The countries with regions of providers, and their neighbours. Source: the M49 regions of the United Nations. */
 export const COUNTRIES_OF: Readonly<Record<Continent, readonly string[]>> = {
   africa: 'DZ EG KE MA NG TN ZA'.split(' '),
   asia: 'AE BD BH CN GE HK ID IL IN JO JP KR KW KZ LK MO MY OM PH PK QA SA SG TH TR TW UZ VN'.split(' '),

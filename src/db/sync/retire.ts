@@ -154,7 +154,7 @@ export async function retireSource(
   return gone;
 }
 
-/** Selects the regions in which a source has machines or plans of databases. */
+/** Selects the regions with machines or plans of databases of a source. */
 const regionsOf = (sourceId: string) => sql`
   select ${machines.regionId} from ${machines} where ${machines.sourceId} = ${sourceId}
   union

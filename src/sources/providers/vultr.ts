@@ -32,7 +32,7 @@ const Region = z
   .object({ id: label, city: label, country: countryIn })
   .transform(({ id: code, city: name, country }) => ({ code, name, country }));
 
-/** Plans before 2023 have only a monthly price. A price of 0 for an hour beside a monthly price is none: the plan is sold by the month. */
+/** Plans before 2023 have only a monthly price. With a monthly price, 0 for an hour is no price: the plan is sold by the month. */
 const Price = hourlyOrMonthly('hourly_cost', 'monthly_cost', 'USD').transform(({ price, monthly }) => {
   if (isPositive(price.amount) || monthly === undefined || !isPositive(monthly)) return { price, monthly };
   return { price: { amount: monthly, per: 'month', currency: 'USD' } as const, monthly };

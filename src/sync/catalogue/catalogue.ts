@@ -254,7 +254,7 @@ async function compareCatalogue(
 const SHORT_SHARE = 0.2;
 const SHORT_AT_LEAST = 10;
 
-/** Returns the regions in which many machines are missing for the first time. A machine that stays away counts once. */
+/** Returns the regions that lack many machines for the first time. A machine that stays away counts once. */
 async function shortRegions(db: ConnectionDatabase, sourceId: string): Promise<ShortRegion[]> {
   const [lost, m] = [catalogueMissing, machines];
   const missing = sql<number>`count(*)::int`;

@@ -57,7 +57,7 @@ export type ChangedUser = ReplacedUser & UserName;
 
 export interface ClusterAnswer {
   readonly cluster: ClusterDetails;
-  /** What it costs now; null if it is retired. */
+  /** Its cost now; null if it is retired. */
   readonly cost: ClusterCosts | null;
   readonly history: readonly ClusterHistoryEntry[];
   readonly hasOlder: boolean;

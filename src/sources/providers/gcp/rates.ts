@@ -31,7 +31,7 @@ const OF_MACHINE: readonly (readonly [RegExp, string])[] = [
   [/^Small Instance with 1 VCPU(?: running)?(?: in .+)?$/i, 'g1-small'],
 ];
 const OF_DISK = /^([A-Z]\d+[A-Z]?(?:-[A-Z]+)*) Instance Local SSD(?: running)?(?: in .+)?$/i;
-/** The price of local disks for series without a price of their own. */
+/** The price of local disks for series that state none. */
 const OF_ANY_DISK = /^SSD backed Local Storage(?: running)?(?: in .+)?$/i;
 const ANY_SERIES = 'any series';
 /** Google's documents do not say which of the two prices is that of this series. They differ in some regions. */
