@@ -50,8 +50,8 @@ function Summary({ problems, otherProblems, sources }: Overview) {
   const warned = sourcesOf(problems).size - severe.size;
   return (
     <p class="summary">
-      {severe.size > 0 && <Badge tone="bad">{counted(severe.size, 'source')} with problems</Badge>}
-      {warned > 0 && <Badge tone="warn">{counted(warned, 'source')} with warnings</Badge>}
+      {severe.size > 0 && <Badge tone="bad">{counted(severe.size, 'source')} with problems</Badge>}{' '}
+      {warned > 0 && <Badge tone="warn">{counted(warned, 'source')} with warnings</Badge>}{' '}
       {otherProblems.length > 0 && (
         <Badge tone={otherProblems.some(({ severity }) => severity === 'problem') ? 'bad' : 'warn'}>
           {counted(otherProblems.length, 'other problem')}
