@@ -28,17 +28,9 @@ export class Pipelined {
   }
 
   /** Counts a request until its response gets the connection, which is after the responses before it. */
-  add({ socket }: IncomingMessage, response: ServerResponse, onTurn?: () => void): void {
+  add({ socket }: IncomingMessage, response: ServerResponse): void {
     this.#waiting.set(socket, this.of(socket) + 1);
-    response.once('socket', () => {
-      if (onTurn) setImmediate(() => this.#begin(socket, onTurn));
-      else this.#waiting.set(socket, this.of(socket) - 1);
-    });
-  }
-
-  #begin(socket: Socket, onTurn: () => void): void {
-    this.#waiting.set(socket, this.of(socket) - 1);
-    onTurn();
+    response.once('socket', () => this.#waiting.set(socket, this.of(socket) - 1));
   }
 
   /** False if as many answers as allowed wait in memory for those before them. */
@@ -61,15 +53,21 @@ export function inOrder(ordinary: RequestListener, refuse: Refuse, pipelined: Pi
     const { socket } = request;
     // The parser passes on all requests of the bytes that it has read.
     if (socket.destroyed) return;
-    const isRefused = !pipelined.hasRoom(socket);
     if (pipelined.of(socket) >= WAITING_AT_MOST) {
       socket.destroy();
       return;
     }
-    pipelined.add(request, response, () => {
-      if (!isRefused && !socket.destroyed) ordinary(request, response);
-    });
-    if (isRefused) refuse(TOO_MANY, request, response);
+    const hasRoom = pipelined.hasRoom(socket);
+    pipelined.add(request, response);
+    if (!hasRoom) {
+      refuse(TOO_MANY, request, response);
+      return;
+    }
+    response.once('socket', () =>
+      setImmediate(() => {
+        if (!socket.destroyed) ordinary(request, response);
+      }),
+    );
   };
 }
 

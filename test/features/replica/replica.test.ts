@@ -67,6 +67,29 @@ async function linked(options: Partial<ReaderOptions> = {}): Promise<TestReader>
   await until(() => reader.link.linked);
   return reader;
 }
+/** The tier of a reader with two connections to each server, which its statements use in turn. */
+function tierOn(replicaUrl: string, deadlineMs?: number) {
+  const reads = (url: string) =>
+    new PostgresReads({
+      sql: closing.use(openStore({ url, role: 'reader', connections: 2, statementTimeoutMs: 2500 })).sql,
+      logger: silent,
+      now: Date.now,
+      atOnce: 2,
+      deadlineMs,
+    });
+  const both = new ReplicaReads({ primary: reads(toPrimary.url), replica: reads(replicaUrl) });
+  const tier = new ReplicaTier(new PostgresTier(both.primary, () => {}), both);
+  const wanted = {
+    keys: scene.keys,
+    name: region(),
+    id: documentId(region()),
+    cached: undefined,
+    atLeast: 0,
+    stamps: { cache: NO_STAMPS, postgres: NO_STAMPS },
+    lookUp: undefined,
+  };
+  return { tier, both, wanted, read: () => tier.read(wanted) };
+}
 const fenced = (reader: TestReader) =>
   [...(reader.replica?.counts.fenced.values() ?? [])].reduce((a, b) => a + b, 0);
 const because = (reader: TestReader, why: 'older' | 'unknown' | 'behind' | 'away') =>
@@ -264,28 +287,10 @@ describe('an address that leads to two servers, one of which is behind', () => {
     return url.href;
   }
 
-  /** The tier of a reader with two connections, which its statements use in turn. */
   async function tierOnBoth() {
-    const reads = (url: string) =>
-      new PostgresReads({
-        sql: closing.use(openStore({ url, role: 'reader', connections: 2, statementTimeoutMs: 2500 })).sql,
-        logger: silent,
-        now: Date.now,
-        atOnce: 2,
-      });
-    const both = new ReplicaReads({ primary: reads(toPrimary.url), replica: reads(await bothServers()) });
-    const tier = new ReplicaTier(new PostgresTier(both.primary, () => {}), both);
+    const { tier, both, wanted, read } = tierOn(await bothServers());
+    // Opens both connections.
     await Promise.all([both.ofReplica((sql) => sql`select 1`), both.ofReplica((sql) => sql`select 1`)]);
-    const wanted = {
-      keys: scene.keys,
-      name: region(),
-      id: documentId(region()),
-      cached: undefined,
-      atLeast: 0,
-      stamps: { cache: NO_STAMPS, postgres: NO_STAMPS },
-      lookUp: undefined,
-    };
-    const read = () => tier.read(wanted);
     const served = (document: Document) =>
       tier.onServed(wanted, { document, epoch: 1, at: Date.now(), asOf: undefined });
     return { read, served };
@@ -380,26 +385,7 @@ describe('while one server is down', () => {
 
   it('the replica gives no document whose newer version may be forgotten', async () => {
     await servers.caughtUp();
-    const reads = (url: string) =>
-      new PostgresReads({
-        sql: closing.use(openStore({ url, role: 'reader', connections: 2, statementTimeoutMs: 2500 })).sql,
-        logger: silent,
-        now: Date.now,
-        atOnce: 2,
-        deadlineMs: 500,
-      });
-    const both = new ReplicaReads({ primary: reads(toPrimary.url), replica: reads(toReplica.url) });
-    const tier = new ReplicaTier(new PostgresTier(both.primary, () => {}), both);
-    const read = () =>
-      tier.read({
-        keys: scene.keys,
-        name: region(),
-        id: documentId(region()),
-        cached: undefined,
-        atLeast: 0,
-        stamps: { cache: NO_STAMPS, postgres: NO_STAMPS },
-        lookUp: undefined,
-      });
+    const { tier, read } = tierOn(toReplica.url, 500);
     await toPrimary.refuse();
     const { document } = await until(() => read());
     for (let id = 0; id < 50_000; id++) tier.onPublished(`token:${id}`, 1);
