@@ -12,7 +12,7 @@ import { costsReader } from '../src/features/costs/costs-reader.ts';
 import { listPrices } from '../src/features/costs/list-prices.ts';
 import { costsApi } from '../src/features/costs/part.ts';
 import { buildApp } from '../src/http/app.ts';
-import { type CatalogueIndex, emptyIndex, updateIndex } from '../src/snapshot/catalogue/catalogue-index.ts';
+import { type CatalogueIndex, emptyIndex, updateIndex } from '../src/market/catalogue-index.ts';
 import { clustersContent, priceBookContent } from '../src/snapshot/document/build.ts';
 import type { Document } from '../src/snapshot/document/document.ts';
 import { type DocumentContent, encoding } from '../src/snapshot/document/format.ts';

@@ -15,13 +15,8 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { searchApi } from '../src/features/search/routes.ts';
 import { searchReader } from '../src/features/search/search-reader.ts';
 import { buildApp } from '../src/http/app.ts';
-import {
-  type CatalogueIndex,
-  emptyIndex,
-  indexBytes,
-  updateIndex,
-} from '../src/snapshot/catalogue/catalogue-index.ts';
-import { search } from '../src/snapshot/catalogue/search.ts';
+import { type CatalogueIndex, emptyIndex, indexBytes, updateIndex } from '../src/market/catalogue-index.ts';
+import { search } from '../src/market/search.ts';
 import { memoryCatalogue, memoryClusters, memoryTokens, NO_BOOKS } from '../test/http/readers.ts';
 import { machinesOf, providerOf, REGIONS, updateOf } from './search/catalogue.ts';
 import { LIMIT, QUESTIONS, type Question } from './search/questions.ts';

@@ -1,6 +1,6 @@
 /** The searched catalogue, generated on demand and the same every time. */
 
-import type { RegionUpdate } from '../../src/snapshot/catalogue/catalogue-index.ts';
+import type { RegionUpdate } from '../../src/market/catalogue-index.ts';
 import { ColumnsBuilder, type MachineWithFacts } from '../../src/snapshot/document/build-columns.ts';
 import { readColumns } from '../../src/snapshot/document/columns.ts';
 

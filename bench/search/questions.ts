@@ -1,6 +1,6 @@
 /** The searches: ordinary ones and the most expensive ones, both as a search and as SQL. */
-import { GIGABYTE } from '../../src/snapshot/catalogue/dictionary.ts';
-import type { Filters, Sort } from '../../src/snapshot/catalogue/filters.ts';
+import { GIGABYTE } from '../../src/market/dictionary.ts';
+import type { Filters, Sort } from '../../src/market/filters.ts';
 
 export interface Question {
   readonly what: string;

@@ -9,7 +9,7 @@ import { steadyNow } from '../domain/steady-now.ts';
 import type { ApiDeps, ApiFeature } from '../http/app.ts';
 import type { FindSource } from '../http/protocol/max-age.ts';
 import { ResponseCache } from '../http/response-cache.ts';
-import { Searchable } from '../snapshot/catalogue/searchable.ts';
+import { Searchable } from '../market/market.ts';
 import {
   type CatalogueReader,
   type ClusterReader,

@@ -4,8 +4,8 @@ import type { ClusterDocument } from '../../src/domain/cluster.ts';
 import { type Grant, SCOPES, type Scope } from '../../src/domain/scope.ts';
 import { newToken } from '../../src/domain/token.ts';
 import { type SearchReader, searchReader } from '../../src/features/search/search-reader.ts';
-import { emptyIndex, type RegionUpdate, updateIndex } from '../../src/snapshot/catalogue/catalogue-index.ts';
-import { priceBooks } from '../../src/snapshot/catalogue/price-books.ts';
+import { emptyIndex, type RegionUpdate, updateIndex } from '../../src/market/catalogue-index.ts';
+import { priceBooks } from '../../src/market/price-books.ts';
 import type {
   Answer,
   CatalogueReader,

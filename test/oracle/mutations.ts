@@ -58,7 +58,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'searches miss publications',
-    file: 'src/snapshot/catalogue/searchable.ts',
+    file: 'src/market/searchable.ts',
     find: 'this.#published.set(Number(regionId),',
     replace: 'new Map().set(Number(regionId),',
   },

@@ -13,15 +13,20 @@ import {
   shownMonth,
 } from '../../domain/prices/cost.ts';
 import { difference, HOURS_PER_MONTH, ratio } from '../../domain/prices/price.ts';
-import type { CatalogueIndex } from '../../snapshot/catalogue/catalogue-index.ts';
-import { cheapestRows } from '../../snapshot/catalogue/cheapest.ts';
-import { GIGABYTE } from '../../snapshot/catalogue/dictionary.ts';
-import type { Filters } from '../../snapshot/catalogue/filters.ts';
-import { type FoundMachine, findMachine, machineAt, ofTerm } from '../../snapshot/catalogue/find-machine.ts';
-import type { OwnPrices } from '../../snapshot/catalogue/own-prices.ts';
-import type { PriceBooks } from '../../snapshot/catalogue/price-books.ts';
-import type { Rows } from '../../snapshot/catalogue/rows.ts';
-import { machineOfRow } from '../../snapshot/catalogue/shown.ts';
+import {
+  type CatalogueIndex,
+  cheapestRows,
+  type Filters,
+  type FoundMachine,
+  findMachine,
+  GIGABYTE,
+  machineAt,
+  machineOfRow,
+  type OwnPrices,
+  ofTerm,
+  type PriceBooks,
+  type Rows,
+} from '../../market/market.ts';
 import type { MachineKind } from '../../snapshot/document/columns.ts';
 import type { AlternativeShown, AlternativesDocument } from './alternatives-schema.ts';
 import type { Inputs } from './inputs.ts';

@@ -3,7 +3,7 @@ import type { PriceHistory } from '../../db/prices/costs.ts';
 import type { ClusterDocument } from '../../domain/cluster.ts';
 import { clusterCost, shownTotal } from '../../domain/prices/cost.ts';
 import { bookForTerm, type PriceBookEntry, type SelectedMachine } from '../../domain/prices/price-book.ts';
-import { selectedMachine } from '../../snapshot/catalogue/catalogue-index.ts';
+import { selectedMachine } from '../../market/market.ts';
 import type { Inputs } from './inputs.ts';
 import { type Price, storedPrice, unknownPrice } from './prices.ts';
 import type { CostHistoryDocument } from './schema.ts';

@@ -3,15 +3,16 @@
 import { lruOfEntries } from '../../domain/lru.ts';
 import { bookForTerm } from '../../domain/prices/price-book.ts';
 import { steadyNow } from '../../domain/steady-now.ts';
-import type { CatalogueIndex } from '../../snapshot/catalogue/catalogue-index.ts';
-import { type FoundMachine, findMachine } from '../../snapshot/catalogue/find-machine.ts';
 import {
+  type CatalogueIndex,
   type Entries,
+  type FoundMachine,
+  findMachine,
   NO_ENTRIES,
   type PriceBooks,
   priceBooks,
-} from '../../snapshot/catalogue/price-books.ts';
-import type { SearchState } from '../../snapshot/catalogue/searchable.ts';
+  type SearchState,
+} from '../../market/market.ts';
 import { type Answer, type MaybePromise, Unavailable, whenThere } from '../../snapshot/document/answer.ts';
 import type { Body } from '../../snapshot/document/body.ts';
 import { entriesOf } from '../../snapshot/document/price-book.ts';

@@ -4,10 +4,13 @@ import { decimal, percentOff, recurringPrice } from '../../domain/prices/price.t
 import type { BookForTerm, PriceBookEntry } from '../../domain/prices/price-book.ts';
 import type { RegionItem } from '../../domain/prices/region-price.ts';
 import { PRICE_TERMS, type PriceTerm, TERM_MINUTES } from '../../domain/prices/term.ts';
-import { selectedMachine } from '../../snapshot/catalogue/catalogue-index.ts';
-import { type FoundMachine, findMachine } from '../../snapshot/catalogue/find-machine.ts';
-import { priceBooks } from '../../snapshot/catalogue/price-books.ts';
-import type { SearchState } from '../../snapshot/catalogue/searchable.ts';
+import {
+  type FoundMachine,
+  findMachine,
+  priceBooks,
+  type SearchState,
+  selectedMachine,
+} from '../../market/market.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
 import { jsonBody } from '../../snapshot/document/body.ts';
 import type { RegionPrice } from '../../snapshot/document/column-terms.ts';

@@ -3,8 +3,7 @@ import type { PricedMachine } from '../../db/prices/costs.ts';
 import { type NodePrice, nodePrice, nodePriceBy } from '../../domain/prices/cost.ts';
 import type { BookForTerm, SelectedMachine } from '../../domain/prices/price-book.ts';
 import type { PriceTerm, StoredTerms } from '../../domain/prices/term.ts';
-import { selectedMachine } from '../../snapshot/catalogue/catalogue-index.ts';
-import type { FoundMachine } from '../../snapshot/catalogue/find-machine.ts';
+import { type FoundMachine, selectedMachine } from '../../market/market.ts';
 import type { StoredMachines } from './stored-machines.ts';
 
 export const PRICE_SOURCES = ['list', 'own'] as const;

@@ -9,7 +9,7 @@ import {
   shownTotal,
 } from '../../domain/prices/cost.ts';
 import { writeCursor } from '../../http/protocol/page-cursor.ts';
-import { firstWhere } from '../../snapshot/catalogue/order.ts';
+import { firstWhere } from '../../market/market.ts';
 import type { CostOfCluster, OrganizationCosts, Total } from './organization-costs.ts';
 import type { Price, Priced, PriceQuestion } from './prices.ts';
 import type { CostDocument, CostsDocument, MachinePart } from './schema.ts';

@@ -2,9 +2,13 @@
 import type { PublishedPlan } from '../../domain/database-plan.ts';
 import { machineAmount, nodePrice, shownMonth } from '../../domain/prices/cost.ts';
 import { readCursor, writeCursor } from '../../http/protocol/page-cursor.ts';
-import type { CatalogueIndex, IndexedRegion } from '../../snapshot/catalogue/catalogue-index.ts';
-import type { SearchState } from '../../snapshot/catalogue/searchable.ts';
-import { regionsIn, regionsOf } from '../../snapshot/catalogue/select.ts';
+import {
+  type CatalogueIndex,
+  type IndexedRegion,
+  regionsIn,
+  regionsOf,
+  type SearchState,
+} from '../../market/market.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
 import { jsonBody } from '../../snapshot/document/body.ts';
 import type { Documents } from '../../snapshot/read/documents.ts';

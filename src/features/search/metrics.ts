@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { SearchCounts } from '../../snapshot/catalogue/searchable.ts';
+import type { SearchCounts } from '../../market/market.ts';
 
 export function addSearchSeries(registry: Registry, counts: () => SearchCounts): void {
   const gauge = (name: string, help: string, value: (counts: SearchCounts) => number) =>

@@ -1,5 +1,5 @@
 import type { ReaderContext, ReaderPart } from '../../app/feature.ts';
-import { priceBooks } from '../../snapshot/catalogue/price-books.ts';
+import { priceBooks } from '../../market/market.ts';
 import { addSearchSeries } from './metrics.ts';
 import { searchApi } from './routes.ts';
 import { searchReader } from './search-reader.ts';

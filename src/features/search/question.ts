@@ -1,7 +1,7 @@
 /** The identity of a question, and the units of its memory. Pure. */
 import type { MachineDocument } from '../../domain/machine.ts';
 import type { PriceTerm } from '../../domain/prices/term.ts';
-import type { Filters, Sort } from '../../snapshot/catalogue/filters.ts';
+import type { Filters, Sort } from '../../market/market.ts';
 
 /** The unit of memory in filters: `AsSold` is the unit in which each machine is sold. */
 export const RAM_UNITS = ['AsSold', 'Binary', 'Decimal'] as const satisfies readonly (

@@ -1,10 +1,15 @@
 import { type Bill, type BilledMachine, billOf, type Needs } from '../../domain/prices/bill.ts';
 import { nodePriceBy } from '../../domain/prices/cost.ts';
 import type { PriceTerm } from '../../domain/prices/term.ts';
-import { type CatalogueIndex, indexedMachine } from '../../snapshot/catalogue/catalogue-index.ts';
-import { cheapestRows, type Grouping, listPriceOf } from '../../snapshot/catalogue/cheapest.ts';
-import type { Filters } from '../../snapshot/catalogue/filters.ts';
-import type { OwnPrices } from '../../snapshot/catalogue/own-prices.ts';
+import {
+  type CatalogueIndex,
+  cheapestRows,
+  type Filters,
+  type Grouping,
+  indexedMachine,
+  listPriceOf,
+  type OwnPrices,
+} from '../../market/market.ts';
 
 /** A machine with its bill. Its row is one of the index with the prices of the term. */
 export interface Billed {

@@ -20,10 +20,14 @@ import {
 } from '../../http/protocol/parameters.ts';
 import { Problem, unavailable } from '../../http/protocol/problem.ts';
 import { MACHINE_WITH_FACTS_EXAMPLE as MACHINE } from '../../http/routes/machines.ts';
-import { GIGABYTE } from '../../snapshot/catalogue/dictionary.ts';
-import { type Filters, SORT_FIELDS, type Sort } from '../../snapshot/catalogue/filters.ts';
-import { SearchUnavailable } from '../../snapshot/catalogue/read-regions.ts';
-import { MACHINE_FIELDS } from '../../snapshot/catalogue/shown.ts';
+import {
+  type Filters,
+  GIGABYTE,
+  MACHINE_FIELDS,
+  SearchUnavailable,
+  SORT_FIELDS,
+  type Sort,
+} from '../../market/market.ts';
 import type { Answer, MaybePromise } from '../../snapshot/document/answer.ts';
 import { RAM_UNITS, type RamUnit } from './question.ts';
 import { recommendSchema, searchSchema } from './schema.ts';

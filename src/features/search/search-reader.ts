@@ -2,16 +2,22 @@ import { hash } from 'node:crypto';
 import type { Needs } from '../../domain/prices/bill.ts';
 import type { PriceTerm } from '../../domain/prices/term.ts';
 import { readCursor, writeCursor } from '../../http/protocol/page-cursor.ts';
-import type { CatalogueIndex } from '../../snapshot/catalogue/catalogue-index.ts';
-import type { Filters, Sort } from '../../snapshot/catalogue/filters.ts';
-import { ofTerm, rowOf } from '../../snapshot/catalogue/find-machine.ts';
-import type { OwnPrices } from '../../snapshot/catalogue/own-prices.ts';
-import { searchOwn } from '../../snapshot/catalogue/own-search.ts';
-import type { PriceBooks } from '../../snapshot/catalogue/price-books.ts';
-import { search } from '../../snapshot/catalogue/search.ts';
-import type { SearchState } from '../../snapshot/catalogue/searchable.ts';
-import { regionsIn, regionsOf } from '../../snapshot/catalogue/select.ts';
-import { type MachineField, machineOfRow } from '../../snapshot/catalogue/shown.ts';
+import {
+  type CatalogueIndex,
+  type Filters,
+  type MachineField,
+  machineOfRow,
+  type OwnPrices,
+  ofTerm,
+  type PriceBooks,
+  regionsIn,
+  regionsOf,
+  rowOf,
+  type SearchState,
+  type Sort,
+  search,
+  searchOwn,
+} from '../../market/market.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
 import { jsonBody } from '../../snapshot/document/body.ts';
 import { questionOf, type RamUnit } from './question.ts';

@@ -7,9 +7,9 @@ import { bookForTerm } from '../../../src/domain/prices/price-book.ts';
 import type { StoredRegionPrice } from '../../../src/domain/prices/region-price.ts';
 import type { StoredTerms } from '../../../src/domain/prices/term.ts';
 import { recommended } from '../../../src/features/search/recommend.ts';
-import { emptyIndex, updateIndex } from '../../../src/snapshot/catalogue/catalogue-index.ts';
-import { ofTerm } from '../../../src/snapshot/catalogue/find-machine.ts';
-import { ownPrices } from '../../../src/snapshot/catalogue/own-prices.ts';
+import { emptyIndex, updateIndex } from '../../../src/market/catalogue-index.ts';
+import { ofTerm } from '../../../src/market/find-machine.ts';
+import { ownPrices } from '../../../src/market/own-prices.ts';
 import { priceBookEntry as entry } from '../../support/price-book-entry.ts';
 import * as worlds from './world.ts';
 

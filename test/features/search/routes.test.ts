@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { searchApi } from '../../../src/features/search/routes.ts';
-import { SearchUnavailable } from '../../../src/snapshot/catalogue/read-regions.ts';
+import { SearchUnavailable } from '../../../src/market/read-regions.ts';
 import { Unavailable } from '../../../src/snapshot/document/answer.ts';
 import { type TestApi, testApi } from '../../http/harness.ts';
 

@@ -6,9 +6,9 @@ import {
   emptyIndex,
   indexBytes,
   updateIndex,
-} from '../../../src/snapshot/catalogue/catalogue-index.ts';
-import type { Filters, Sort } from '../../../src/snapshot/catalogue/filters.ts';
-import { search } from '../../../src/snapshot/catalogue/search.ts';
+} from '../../../src/market/catalogue-index.ts';
+import type { Filters, Sort } from '../../../src/market/filters.ts';
+import { search } from '../../../src/market/search.ts';
 import * as worlds from './world.ts';
 
 const CHEAPEST: Sort = { by: 'price', descending: false };

@@ -8,9 +8,9 @@ import {
   emptyIndex,
   indexBytes,
   updateIndex,
-} from '../../../src/snapshot/catalogue/catalogue-index.ts';
-import { findMachine, ofTerm } from '../../../src/snapshot/catalogue/find-machine.ts';
-import { search } from '../../../src/snapshot/catalogue/search.ts';
+} from '../../../src/market/catalogue-index.ts';
+import { findMachine, ofTerm } from '../../../src/market/find-machine.ts';
+import { search } from '../../../src/market/search.ts';
 import * as worlds from './world.ts';
 
 const SOURCE = { price: { amount: '1', per: 'hour', currency: 'EUR' } } as const;

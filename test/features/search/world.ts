@@ -3,13 +3,9 @@ import fc from 'fast-check';
 import type { MachineFacts } from '../../../src/domain/machine-facts.ts';
 import type { StoredRegionPrice } from '../../../src/domain/prices/region-price.ts';
 import { type Continent, continentOf } from '../../../src/domain/region-country.ts';
-import {
-  type CatalogueIndex,
-  type RegionUpdate,
-  updateIndex,
-} from '../../../src/snapshot/catalogue/catalogue-index.ts';
-import { GIGABYTE } from '../../../src/snapshot/catalogue/dictionary.ts';
-import type { Filters, Position, Sort } from '../../../src/snapshot/catalogue/filters.ts';
+import { type CatalogueIndex, type RegionUpdate, updateIndex } from '../../../src/market/catalogue-index.ts';
+import { GIGABYTE } from '../../../src/market/dictionary.ts';
+import type { Filters, Position, Sort } from '../../../src/market/filters.ts';
 import { ColumnsBuilder, type MachineWithFacts } from '../../../src/snapshot/document/build-columns.ts';
 import { readColumns } from '../../../src/snapshot/document/columns.ts';
 

@@ -10,9 +10,9 @@ import { searchApi } from '../../../src/features/search/routes.ts';
 import { searchReader } from '../../../src/features/search/search-reader.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { ResponseCache } from '../../../src/http/response-cache.ts';
+import { priceBooks } from '../../../src/market/price-books.ts';
+import { Searchable } from '../../../src/market/searchable.ts';
 import { openRedis, redisReady } from '../../../src/redis/redis.ts';
-import { priceBooks } from '../../../src/snapshot/catalogue/price-books.ts';
-import { Searchable } from '../../../src/snapshot/catalogue/searchable.ts';
 import {
   clustersContent,
   providersContent,

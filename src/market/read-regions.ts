@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Unavailable } from '../document/answer.ts';
-import { readColumns } from '../document/columns.ts';
-import { loadFreshness } from '../document/load.ts';
-import { loadRegionVersions } from '../document/load-region.ts';
-import type { Documents } from '../read/documents.ts';
-import type { Stamps } from '../read/freshness.ts';
+import { Unavailable } from '../snapshot/document/answer.ts';
+import { readColumns } from '../snapshot/document/columns.ts';
+import { loadFreshness } from '../snapshot/document/load.ts';
+import { loadRegionVersions } from '../snapshot/document/load-region.ts';
+import type { Documents } from '../snapshot/read/documents.ts';
+import type { Stamps } from '../snapshot/read/freshness.ts';
 import { type CatalogueIndex, indexBytes, type RegionUpdate, updateIndex } from './catalogue-index.ts';
 
 /** Concurrent reads of documents, and rows of one merge. Until then their names take memory. */

@@ -1,5 +1,5 @@
 /** The rows that filters select, as a range and marks that a scan tests quickly. */
-import { continentOf } from '../../domain/region-country.ts';
+import { continentOf } from '../domain/region-country.ts';
 import type { CatalogueIndex } from './catalogue-index.ts';
 import type { ProviderKind } from './dictionary.ts';
 import type { Filters } from './filters.ts';

@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
-import { steadyNow } from '../../domain/steady-now.ts';
-import { withTimeout } from '../../domain/timeout.ts';
-import { type MaybePromise, type Tier, Unavailable } from '../document/answer.ts';
-import type { CacheSubscription } from '../read/cache-subscription.ts';
-import { UNLINKED_MAX_AGE_MS } from '../read/consistency.ts';
-import type { Documents } from '../read/documents.ts';
-import { boundedBy, later, merged, NO_STAMPS, type Stamps, timeBy } from '../read/freshness.ts';
+import { steadyNow } from '../domain/steady-now.ts';
+import { withTimeout } from '../domain/timeout.ts';
+import { type MaybePromise, type Tier, Unavailable } from '../snapshot/document/answer.ts';
+import type { CacheSubscription } from '../snapshot/read/cache-subscription.ts';
+import { UNLINKED_MAX_AGE_MS } from '../snapshot/read/consistency.ts';
+import type { Documents } from '../snapshot/read/documents.ts';
+import { boundedBy, later, merged, NO_STAMPS, type Stamps, timeBy } from '../snapshot/read/freshness.ts';
 import { type CatalogueIndex, emptyIndex, indexBytes } from './catalogue-index.ts';
 import { listedRegions, mergeRegions, SearchUnavailable, storedVersions, TooLarge } from './read-regions.ts';
 

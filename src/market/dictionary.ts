@@ -1,5 +1,5 @@
 /** The kinds and names of machines by number. Numbers are only added, so rows of an earlier index stay valid. */
-import type { MachineKind } from '../document/columns.ts';
+import type { MachineKind } from '../snapshot/document/columns.ts';
 
 export const GIGABYTE: Readonly<Record<MachineKind['ramUnit'], number>> = {
   Binary: 2 ** 30,

@@ -1,6 +1,6 @@
 /** Machines in search answers: the fields of the contract, and facts. */
-import type { MachineFactsDocument } from '../../domain/machine.ts';
-import { byColumn, type FactsDocument } from '../../domain/machine-facts.ts';
+import type { MachineFactsDocument } from '../domain/machine.ts';
+import { byColumn, type FactsDocument } from '../domain/machine-facts.ts';
 import { type CatalogueIndex, type IndexedMachine, indexedMachine } from './catalogue-index.ts';
 
 export type MachineField = keyof MachineFactsDocument;

@@ -4,11 +4,11 @@ import {
   bookForTerm,
   nextChange,
   type PriceBookEntry,
-} from '../../domain/prices/price-book.ts';
-import type { PriceTerm } from '../../domain/prices/term.ts';
-import { type MaybePromise, whenThere } from '../document/answer.ts';
-import { entriesOf } from '../document/price-book.ts';
-import type { Documents } from '../read/documents.ts';
+} from '../domain/prices/price-book.ts';
+import type { PriceTerm } from '../domain/prices/term.ts';
+import { type MaybePromise, whenThere } from '../snapshot/document/answer.ts';
+import { entriesOf } from '../snapshot/document/price-book.ts';
+import type { Documents } from '../snapshot/read/documents.ts';
 import type { CatalogueIndex } from './catalogue-index.ts';
 import { type OwnPrices, ownPrices } from './own-prices.ts';
 

@@ -1,6 +1,6 @@
 /** The filters and the order of a search of the catalogue in memory. */
-import type { MachineFacts } from '../../domain/machine-facts.ts';
-import type { Continent } from '../../domain/region-country.ts';
+import type { MachineFacts } from '../domain/machine-facts.ts';
+import type { Continent } from '../domain/region-country.ts';
 
 export const SORT_FIELDS = ['price', 'price_per_cpu', 'price_per_ram', 'cpu', 'ram'] as const;
 

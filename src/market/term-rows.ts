@@ -1,6 +1,6 @@
 /** Rows of the machines that have a term, in the order of the term's price. Searches by a term use them as they use all rows. */
-import type { Term } from '../../domain/prices/term.ts';
-import type { RegionTerms } from '../document/column-terms.ts';
+import type { Term } from '../domain/prices/term.ts';
+import type { RegionTerms } from '../snapshot/document/column-terms.ts';
 import { type Change, type Columns, emptyColumns, mergeRows, NO_ROWS, type Rows, withSpans } from './rows.ts';
 
 export type TermRows = ReadonlyMap<Term, Rows>;

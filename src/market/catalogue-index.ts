@@ -1,9 +1,9 @@
 /** The index of all machines. It is immutable: a publication makes another one. */
 import { hash } from 'node:crypto';
-import type { PublishedPlan } from '../../domain/database-plan.ts';
-import type { SelectedMachine } from '../../domain/prices/price-book.ts';
-import type { RegionPrice, RegionTerms } from '../document/column-terms.ts';
-import type { MachineKind, Place, RegionColumns } from '../document/columns.ts';
+import type { PublishedPlan } from '../domain/database-plan.ts';
+import type { SelectedMachine } from '../domain/prices/price-book.ts';
+import type { RegionPrice, RegionTerms } from '../snapshot/document/column-terms.ts';
+import type { MachineKind, Place, RegionColumns } from '../snapshot/document/columns.ts';
 import { Dictionary } from './dictionary.ts';
 import { BYTES_PER_ROW, type Columns, emptyColumns, mergeRows, NO_ROWS, type Rows } from './rows.ts';
 import { type TermRows, updateTermRows } from './term-rows.ts';
