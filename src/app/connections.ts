@@ -2,7 +2,6 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { BadSetting, type Configured, databaseUrl } from '../config/settings.ts';
 import { redisProblem, type ServerSetting } from '../db/connection/server-problem.ts';
-import { primaryAmong } from '../domain/servers/postgres-address.ts';
 import { redisMisfit } from '../redis/misfit.ts';
 import { openRedis, type RedisClient, type RedisUse } from '../redis/redis.ts';
 
@@ -17,10 +16,8 @@ export function readerDatabase(config: Configured): ServerSetting {
 /** Returns the primary, if it is another server: readers use it when their replica is behind. */
 export function readerPrimary({ settings }: Configured): ServerSetting | undefined {
   const { READER_DATABASE_URL: reader, DATABASE_URL: url } = settings;
-  if (reader === undefined || reader === url) return undefined;
-  if (url !== undefined) return { setting: 'DATABASE_URL', url };
-  const primary = primaryAmong(reader);
-  return primary === undefined ? undefined : { setting: 'READER_DATABASE_URL', url: primary };
+  if (reader === undefined || url === undefined || reader === url) return undefined;
+  return { setting: 'DATABASE_URL', url };
 }
 
 export const cacheRedis = (config: Configured): ServerSetting => redisOf(config, 'CACHE_REDIS_URL');

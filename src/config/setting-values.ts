@@ -99,27 +99,16 @@ export function cidrs(value: string): readonly string[] {
   return list;
 }
 
-/** Accepts a server for writes. */
+/** Accepts a server, or a pooler in front of it. */
 export function postgresUrl(value: string): string {
-  const { hosts, target } = parsed(postgresAddress, value);
-  const takesWrites =
-    target === 'read-write' || target === 'primary' || (target === 'any' && hosts.length < 2);
-  if (takesWrites) return value;
-  throw new BadSetting(
-    'must name a server that accepts writes: leave target_session_attrs out, or give read-write or primary',
-  );
+  parsed(postgresAddress, value);
+  return value;
 }
 
 /** Accepts a server, but no pooler. */
 export function directPostgresUrl(value: string): string {
   if (parsed(postgresAddress, value).isPooled)
     throw new BadSetting('must name the server itself, not a pooler: leave pool_mode out');
-  return postgresUrl(value);
-}
-
-/** Accepts a server for reads, which may be a replica. */
-export function readerPostgresUrl(value: string): string {
-  parsed(postgresAddress, value);
   return value;
 }
 

@@ -14,7 +14,6 @@ import {
   postgresUrl,
   processes,
   rates,
-  readerPostgresUrl,
   redisUrl,
   text,
 } from './setting-values.ts';
@@ -53,17 +52,14 @@ export const secret = <T>(describe: string, read: (text: string) => T) => ({
 /** The settings of the core. Each feature has its own, see `src/app/feature-settings.ts`. */
 export const SETTINGS = {
   DATABASE_URL: secret(
-    'PostgreSQL; the user owns the schema and may create roles. Several hosts: see docs/postgres.md. `up` without it: embedded',
+    'PostgreSQL; the user owns the schema and may create roles. One host, also for a cluster: see docs/postgres.md. `up` without it: embedded',
     postgresUrl,
   ),
   DIRECT_DATABASE_URL: secret(
     'PostgreSQL itself, if DATABASE_URL names a pooler in transaction mode (`pool_mode=transaction`): for locks, temporary tables, COPY and migrations',
     directPostgresUrl,
   ),
-  READER_DATABASE_URL: secret(
-    'PostgreSQL for `serve`, if the API has its own user or replica',
-    readerPostgresUrl,
-  ),
+  READER_DATABASE_URL: secret('PostgreSQL for `serve`, if the API has its own user or replica', postgresUrl),
   REDIS_URL: secret(
     'Redis for queues and cache; also `redis+cluster://` and `redis+sentinel://`, see docs/redis.md. `up` without it: a private process',
     redisUrl,

@@ -14,7 +14,7 @@ import {
   SentinelConnector,
   type StandaloneConnectionOptions,
 } from 'ioredis';
-import type { ServerHost } from '../domain/servers/server-host.ts';
+import type { ServerHost } from '../domain/servers/redis-address.ts';
 
 const CLOSE_WITHIN_MS = 250;
 const TEST_TIMEOUT_MS = 1000;

@@ -8,6 +8,7 @@ import { readConfig } from '../../src/config/config.ts';
 import { createToken } from '../../src/db/tokens.ts';
 import { startPulse } from '../../src/snapshot/publish/pulse.ts';
 import { addSample, reprice } from '../snapshot/rows.ts';
+import { faultProxy } from '../support/fault-proxy.ts';
 import { startReplicatedPostgres } from '../support/postgres-replica.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -16,10 +17,12 @@ const silent = pino({ level: 'silent' });
 
 it('a reader and a worker continue with the promoted replica, without a restart or a wrong answer', async () => {
   await using servers = await startReplicatedPostgres();
+  // The address leads to the primary, as a service of CloudNativePG does.
+  await using address = await faultProxy(servers.primary.url);
   await using redis = await startTestRedis();
   const config = readConfig({
-    DATABASE_URL: servers.url(),
-    READER_DATABASE_URL: servers.url('target_session_attrs=prefer-standby'),
+    DATABASE_URL: address.url,
+    READER_DATABASE_URL: servers.replica.url,
     REDIS_URL: redis.url,
   });
   await using worker = composeWorker(config, silent);
@@ -52,6 +55,7 @@ it('a reader and a worker continue with the promoted replica, without a restart 
   await servers.primary.kill();
   const killed = performance.now();
   await servers.promote();
+  address.lead(servers.replica.url);
   await until(() => reprice(sql, sample.small, '0.00777'), { what: 'a write succeeds' });
   await until(() => worker.publisher.publishDirty(), { what: 'a publication succeeds' });
   await until(async () => (await request()) === 0.00777, { what: 'the new price is given' });

@@ -64,7 +64,7 @@ export async function scrapePrograms(): Promise<Scraped> {
       env: {
         ...env,
         // Another address of the same server, which a reader may take for a replica.
-        READER_DATABASE_URL: `${db.url}?target_session_attrs=any`,
+        READER_DATABASE_URL: `${db.url}?connect_timeout=5`,
         PORT: String(port),
         OPS_PORT: String(serveOps),
         SNAPSHOT_DIR: folder.path,

@@ -33,11 +33,6 @@ export interface ReplicatedPostgres extends AsyncDisposable {
   readonly replica: ReplicaServer;
   /** The replication connection: while it hangs, the replica falls behind. */
   readonly stream: FaultProxy;
-  /**
-   * Both hosts in one URL, the primary first.
-   * @param query without its question mark, e.g. `target_session_attrs=standby`
-   */
-  url(query?: string): string;
   /** Waits until the replica has everything that the primary committed. */
   caughtUp(): Promise<void>;
   /** Promotes the replica with its present data; the primary is unchanged. */
@@ -66,10 +61,6 @@ export async function startReplicatedPostgres({
     primary,
     replica,
     stream,
-    url(query = '') {
-      const hosts = `127.0.0.1:${primary.port},127.0.0.1:${replica.port}`;
-      return `${primary.url.replace(/@[^/]*/, `@${hosts}`)}${query && `?${query}`}`;
-    },
     caughtUp: () => caughtUp(primary.url, replica.url),
     promote: () => run(replica.url, 'select pg_promote(true, 30)'),
     async [Symbol.asyncDispose]() {

@@ -1,8 +1,7 @@
 /** Clients of PostgreSQL: postgres.js 3.4.9 and what it lacks. Each part names the test that fails without it (decision 0079). */
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
 import postgres from 'postgres';
 import { type PostgresAddress, postgresAddress } from '../../domain/servers/postgres-address.ts';
-import { connectTo, HostChoice } from './choose-host.ts';
 import { isLostConnection } from './errors.ts';
 
 export type Sql = postgres.Sql<Record<string, never>>;
@@ -10,10 +9,7 @@ type TransactionSql = postgres.TransactionSql<Record<string, never>>;
 type Steps = (sql: TransactionSql) => unknown;
 type Begin = (...given: [Steps] | [string, Steps]) => Promise<unknown>;
 
-export type ClientOptions = postgres.Options<Record<never, postgres.PostgresType>> & {
-  /** How long to wait for a suitable server, e.g. during a promotion (ms); 0 by default. */
-  readonly patienceMs?: number;
-};
+export type ClientOptions = postgres.Options<Record<never, postgres.PostgresType>>;
 
 /** Time for running statements after their client has lost another connection (s). */
 const GRACE_S = 3;
@@ -97,14 +93,9 @@ interface Opened {
   close(graceS: number): Promise<void>;
 }
 
-/** @param onLost called when a connection is lost or its server is no longer suitable */
-function open(
-  address: PostgresAddress,
-  { patienceMs = 0, ...options }: ClientOptions,
-  onLost: () => void,
-): Opened {
+/** @param onLost called when a connection is lost */
+function open(address: PostgresAddress, options: ClientOptions, onLost: () => void): Opened {
   const sockets = new Set<Socket>();
-  const choice = address.isChosen ? new HostChoice(address, patienceMs, onLost) : undefined;
   const given: ClientOptions & { readonly socket: (server: Server) => unknown } = {
     ...options,
     types: TYPES,
@@ -113,8 +104,8 @@ function open(
     max_lifetime: null,
     // The driver ignores a failure of this query (client.test.ts, "a server that dies while a connection opens").
     fetch_types: false,
-    socket: async ({ host: [host = ''], port: [port = 5432], path }: Server) => {
-      const socket = choice ? await choice.socket() : connectTo(path || { host, port });
+    socket: ({ host: [host = ''], port: [port = 5432], path }: Server) => {
+      const socket = connectTo(host, port, path);
       sockets.add(socket.once('close', () => sockets.delete(socket)));
       return socket;
     },
@@ -123,12 +114,20 @@ function open(
   return {
     sql,
     async close(timeout) {
-      choice?.[Symbol.dispose]();
       await sql.end({ timeout });
       // The driver only ends its side: a server that hangs would keep the process (stopping.test.ts, "Postgres too").
       for (const socket of sockets) socket.destroySoon();
     },
   };
+}
+
+/**
+ * Opens a socket without Nagle's algorithm, which delays each COPY by 40 ms. TLS compares the server's name with `host`.
+ * @param path of a Unix socket; false for a host
+ */
+function connectTo(host: string, port: number, path: string | false): Socket {
+  const socket = new Socket().setNoDelay(true);
+  return path ? socket.connect(path) : Object.assign(socket.connect(port, host), { host });
 }
 
 /**

@@ -28,17 +28,12 @@ export interface StoreOptions {
   readonly applicationName?: string;
 }
 
-/** How long workers wait for a host that accepts writes, e.g. during a promotion (ms). */
-const PATIENCE_MS = 10_000;
-
 function clientOptions(options: StoreOptions): ClientOptions {
   const role = DATABASE_ROLE[options.role];
   const { statementTimeoutMs, silentInTransactionMs } = options;
   return {
     max: options.connections ?? 4,
     connect_timeout: 5,
-    // Readers have other tiers.
-    patienceMs: options.role === 'reader' ? 0 : PATIENCE_MS,
     onnotice: () => {},
     connection: {
       application_name: options.applicationName ?? `fleetbook ${options.role}`,

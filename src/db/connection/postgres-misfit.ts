@@ -42,7 +42,7 @@ export function writerMisfit(facts: PostgresFacts, server: ServerSetting): Misfi
   if (facts.isStandby)
     return {
       what: 'it is a standby, which takes no writes',
-      remedy: `name the primary in ${setting}, or all hosts, with target_session_attrs=read-write`,
+      remedy: `name the primary in ${setting}`,
     };
   if (facts.isReadOnly)
     return {

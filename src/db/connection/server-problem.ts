@@ -1,6 +1,5 @@
 /** Messages about unusable servers. They name the setting, the server and what to do, and contain no password. */
 import { driverError } from '../../domain/errors.ts';
-import { describeState, type NoHost } from './choose-host.ts';
 import { codeOf } from './errors.ts';
 
 export interface ServerSetting {
@@ -35,7 +34,6 @@ export function describeDatabase(url: string): string {
 /** Returns the message for operators; undefined for an error that does not concern the connection to PostgreSQL. */
 export function postgresProblem(error: unknown, { setting, url }: ServerSetting): string | undefined {
   const { code, message } = facts(error);
-  if (code === 'NO_HOST') return noHost(driverError(error) as NoHost, setting);
   const problem = inPostgres(code, message, setting) ?? inNetwork(code, message, setting, 'sslmode');
   return problem && `PostgreSQL at ${hostOf(url)} ${problem.what}: ${problem.remedy}`;
 }
@@ -44,25 +42,6 @@ export function redisProblem(error: unknown, { setting, url }: ServerSetting): s
   const { code, message } = facts(error);
   const problem = inRedis(message, setting) ?? inNetwork(code, message, setting, 'redis:// or rediss://');
   return problem && `Redis at ${hostOf(url)} ${problem.what}: ${problem.remedy}`;
-}
-
-const WANTED: Readonly<Record<NoHost['target'], string>> = {
-  any: 'answers',
-  'read-write': 'takes writes',
-  'read-only': 'is read only',
-  primary: 'is a primary',
-  standby: 'is a standby',
-  'prefer-standby': 'answers',
-};
-
-function noHost({ target, found }: NoHost, setting: string): string {
-  const each = found.map(({ host, state }) => {
-    if (!(state instanceof Error)) return `${host.host}:${host.port} ${describeState(state)}`;
-    const { code, message } = facts(state);
-    const problem = inPostgres(code, message, setting) ?? inNetwork(code, message, setting, 'sslmode');
-    return `${host.host}:${host.port} ${problem?.what ?? message}`;
-  });
-  return `no host of PostgreSQL ${WANTED[target]} (${each.join(', ')}): start one, or correct the hosts in ${setting}`;
 }
 
 function inPostgres(code: string, message: string, setting: string): Problem | undefined {
@@ -86,7 +65,7 @@ function inPostgres(code: string, message: string, setting: string): Problem | u
     case '25006':
       return {
         what: `takes no writes (${message})`,
-        remedy: `name the primary in ${setting}, or all hosts, with target_session_attrs=read-write`,
+        remedy: `name the primary in ${setting}`,
       };
     case '08P01':
       return /startup parameter/.test(message)

@@ -27,7 +27,7 @@ export interface MigrateOptions {
  */
 export async function migrate(url: string, options: MigrateOptions = {}) {
   const { decider, notify = () => {}, patience = LOCK_PATIENCE, folder = inPackage('drizzle') } = options;
-  const client = openClient(url, { onnotice: () => {}, connect_timeout: 10, patienceMs: 10_000 });
+  const client = openClient(url, { onnotice: () => {}, connect_timeout: 10 });
   try {
     await takeTurn(client, notify);
     await client`create schema if not exists drizzle`;

@@ -1,64 +1,32 @@
-/** The URL of PostgreSQL: one server, or several; the client chooses one by its role. */
-import { type ServerHost, serverHost } from './server-host.ts';
-
-export const SERVER_TARGETS = [
-  'any',
-  'read-write',
-  'read-only',
-  'primary',
-  'standby',
-  'prefer-standby',
-] as const;
-
-export type ServerTarget = (typeof SERVER_TARGETS)[number];
-
+/** The URL of PostgreSQL: one server, or a pooler in front of it. */
 export interface PostgresAddress {
-  readonly hosts: readonly ServerHost[];
-  readonly target: ServerTarget;
-  /** True for several servers, or for one server with a wanted role. */
-  readonly isChosen: boolean;
+  /** True for a pooler in transaction mode. */
   readonly isPooled: boolean;
-  /** For the driver: the first host only, without the options of this module. */
+  /** For the driver: without the options of this module. */
   readonly url: string;
 }
 
-const URL_PARTS = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^@/?#]*)((?:\/[^?#]*)?(?:\?[^#]*)?)$/;
+const HOSTS = /^postgres(?:ql)?:\/\/(?:[^@/?#]*@)?([^@/?#]*)/;
+
+const FAILOVER =
+  'a failover is the job of the address, such as the service of CloudNativePG, a proxy in front of Patroni, or the endpoint of a managed service';
 
 /** @throws Error with the problem and an accepted form. It never contains a part of the URL that may be secret. */
 export function postgresAddress(url: string): PostgresAddress {
-  const [, before, hostList = '', after = ''] = URL_PARTS.exec(url) ?? [];
-  const parts = hostList.split(',');
-  const first = before === undefined ? null : URL.parse(`${before}${parts[0]}${after}`);
-  if (!first) throw new Error(`must be ${POSTGRES_URLS}`);
-  const takeOption = (name: string) => {
-    // As in libpq, the last one counts.
-    const value = first.searchParams.getAll(name).at(-1);
-    first.searchParams.delete(name);
-    return value;
-  };
-  const target = targetOf(takeOption('target_session_attrs'), parts.length);
-  const isPooled = isPooledBy(takeOption('pool_mode'));
-  const isChosen = parts.length > 1 || target !== 'any';
-  // The driver opens a single server itself: it also supports sockets.
-  const hosts = isChosen ? parts.map((part) => serverHost(part, 5432)) : [];
-  return { hosts, target, isChosen, isPooled, url: first.href };
-}
-
-/** Returns the URL with the primary as the wanted server; undefined for a single host. */
-export function primaryAmong(url: string): string | undefined {
-  if (postgresAddress(url).hosts.length < 2) return undefined;
-  return `${url}${url.includes('?') ? '&' : '?'}target_session_attrs=primary`;
-}
-
-const POSTGRES_URLS =
-  'a URL that starts with postgres:// or postgresql://, such as postgres://user:password@host:5432/database, or with several hosts postgres://user:password@host:5432,host:5432/database';
-
-function targetOf(given: string | undefined, hosts: number): ServerTarget {
-  if (given === undefined) return hosts > 1 ? 'read-write' : 'any';
-  const target = SERVER_TARGETS.find((each) => each === given);
-  if (target === undefined)
-    throw new Error(`must have one of ${SERVER_TARGETS.join(', ')} as target_session_attrs`);
-  return target;
+  const [, hosts = ''] = HOSTS.exec(url) ?? [];
+  if (/,|%2c/i.test(hosts)) throw new Error(`must name one host: ${FAILOVER}`);
+  const parsed = HOSTS.test(url) ? URL.parse(url) : null;
+  if (!parsed)
+    throw new Error(
+      'must be a URL that starts with postgres:// or postgresql://, such as postgres://user:password@host:5432/database',
+    );
+  // The driver would wait forever for a server of that kind.
+  if (parsed.searchParams.has('target_session_attrs'))
+    throw new Error(`must not have target_session_attrs: ${FAILOVER}`);
+  // As in libpq, the last one counts.
+  const isPooled = isPooledBy(parsed.searchParams.getAll('pool_mode').at(-1));
+  parsed.searchParams.delete('pool_mode');
+  return { isPooled, url: parsed.href };
 }
 
 function isPooledBy(given: string | undefined): boolean {

@@ -1,5 +1,9 @@
 /** The URL of Redis: one server, a Redis Cluster, or servers behind Sentinels. */
-import { type ServerHost, serverHost } from './server-host.ts';
+/** A server of a URL with several. */
+export interface ServerHost {
+  readonly host: string;
+  readonly port: number;
+}
 
 interface Entry {
   readonly username: string | undefined;
@@ -46,6 +50,15 @@ export function redisAddress(url: string): RedisAddress {
   if (master === '' || master.includes('/'))
     throw new Error('must name the master that the Sentinels watch: redis+sentinel://host:26379/mymaster');
   return { kind: 'sentinel', hosts, master, ...entry, ...sentinelUserOf(query) };
+}
+
+/** Parses `host`, `host:port` or `[IPv6]:port`. @throws Error with the accepted form; it repeats no part of the text */
+function serverHost(text: string, standardPort: number): ServerHost {
+  const [, host = '', port] = /^(\[[0-9a-fA-F:.]+\]|[^:[\]\s%]+)(?::(\d{1,5}))?$/.exec(text) ?? [];
+  const number = port === undefined ? standardPort : Number(port);
+  if (host === '' || number < 1 || number > 65_535)
+    throw new Error('must name its hosts as host:port,host:port');
+  return { host: host.replace(/^\[|\]$/g, ''), port: number };
 }
 
 function userOf(text: string | undefined): Pick<Entry, 'username' | 'password'> {

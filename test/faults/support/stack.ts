@@ -164,7 +164,7 @@ export async function openStack({
   if (readersWay) opened.use(readersWay);
   const ofReaders = {
     ...env,
-    ...(readersWay && { READER_DATABASE_URL: `${readersWay.url}?target_session_attrs=any` }),
+    ...(readersWay && { READER_DATABASE_URL: `${readersWay.url}?connect_timeout=5` }),
     ...settings,
   };
   // Readers that a test starts end with the rest.
