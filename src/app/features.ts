@@ -1,18 +1,17 @@
 import type { Environment, FeatureConfig } from '../config/config.ts';
 import { SETTINGS, type SettingDefinitions } from '../config/settings.ts';
-import { alertsFeature } from '../features/alerts/index.ts';
 import { consoleFeature } from '../features/console/index.ts';
 import { costsFeature } from '../features/costs/index.ts';
 import { databasesFeature } from '../features/databases/index.ts';
 import { diskCopyFeature } from '../features/disk-copy/index.ts';
 import { exportsFeature } from '../features/exports/index.ts';
 import { feedFeature } from '../features/feed/index.ts';
+import { notificationsFeature } from '../features/notifications/index.ts';
 import { operatorsFeature } from '../features/operators/index.ts';
 import { priceBookFeature } from '../features/price-book/index.ts';
 import { replicaFeature } from '../features/replica/index.ts';
 import { searchFeature } from '../features/search/index.ts';
 import { tracingFeature } from '../features/tracing/index.ts';
-import { webhooksFeature } from '../features/webhooks/index.ts';
 import type { Feature, OpenAlerts, TracedProgram, Tracing } from './feature.ts';
 
 export const FEATURES: readonly Feature[] = [
@@ -23,8 +22,7 @@ export const FEATURES: readonly Feature[] = [
   diskCopyFeature,
   replicaFeature,
   exportsFeature,
-  alertsFeature,
-  webhooksFeature,
+  notificationsFeature,
   tracingFeature,
   operatorsFeature,
   priceBookFeature,

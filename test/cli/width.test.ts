@@ -16,7 +16,7 @@ import { administration } from '../../src/db/administration.ts';
 import { openStore } from '../../src/db/connection/connect.ts';
 import { beginRun, finishRun, NO_COUNTS, registerSource } from '../../src/db/sync/run.ts';
 import type { Decider } from '../../src/domain/operator.ts';
-import { alertDeliveries, alertList } from '../../src/features/alerts/commands.ts';
+import { alertDeliveries, alertList } from '../../src/features/notifications/run-commands.ts';
 import { listOperatorsCommand } from '../../src/features/operators/commands.ts';
 import {
   addCluster,

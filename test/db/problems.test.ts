@@ -5,10 +5,10 @@ import { statusCommand } from '../../src/cli/status.ts';
 import { inspectConfig } from '../../src/config/config.ts';
 import { readSourceFacts, workerProblem } from '../../src/db/problems.ts';
 import { sourceStatus } from '../../src/db/sources.ts';
-import { findConditions } from '../../src/features/alerts/conditions.ts';
-import { NO_ALERTS } from '../../src/features/alerts/rules.ts';
-import { sourceOfAlert } from '../../src/features/alerts/subject.ts';
 import { judgeSources, otherProblems } from '../../src/features/console/routes/overview.ts';
+import { findConditions } from '../../src/features/notifications/conditions.ts';
+import { NO_ALERTS } from '../../src/features/notifications/rules.ts';
+import { sourceOfAlert } from '../../src/features/notifications/subject.ts';
 import { offer, openScene, region, type Scene } from '../sync/scene.ts';
 
 /** The source whose state the tests change. It has read one machine an hour ago. */

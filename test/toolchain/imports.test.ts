@@ -55,7 +55,6 @@ const FORBIDDEN: Readonly<Record<string, { readonly in: string; readonly import:
   'features-see-the-core': { in: 'src/features/one', import: '../../dev/thing.ts' },
   'snapshot-sees-domain-db': { in: 'src/snapshot', import: '../sources/thing.ts' },
   'http-sees-domain-snapshot': { in: 'src/http/routes', import: '../../db/thing.ts' },
-  'webhooks-see-domain-db': { in: 'src/webhooks', import: '../sync/thing.ts' },
   'ops-sees-domain-db': { in: 'src/ops', import: '../http/thing.ts' },
   'processes-see-domain': { in: 'src/processes', import: '../db/thing.ts' },
   'dev-sees-domain-processes': { in: 'src/dev', import: '../db/thing.ts' },

@@ -9,8 +9,8 @@ import { FEATURES, FOUND_KINDS, openAlerts } from '../../../src/app/features.ts'
 import { composeReader } from '../../../src/app/reader.ts';
 import { composeWorker, type Worker } from '../../../src/app/worker.ts';
 import { type Config, readConfig } from '../../../src/config/config.ts';
-import { alertsPart } from '../../../src/features/alerts/console.ts';
 import { openConsole } from '../../../src/features/console/part.ts';
+import { alertsPart } from '../../../src/features/notifications/routes.ts';
 import type { OidcSettings } from '../../../src/features/operators/settings.ts';
 import { operatorsPart } from '../../../src/features/operators/sign-in/part.ts';
 import { priceBookPart } from '../../../src/features/price-book/console.ts';

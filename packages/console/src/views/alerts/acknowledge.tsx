@@ -1,4 +1,4 @@
-import type { ShownAlert } from '../../../../../src/features/alerts/api.ts';
+import type { ShownAlert } from '../../../../../src/features/notifications/answers.ts';
 import { act } from '../../lib/data.ts';
 import { DialogButton, Reason, Select, textFields } from '../../parts/form-dialog.tsx';
 

@@ -1,5 +1,9 @@
 /** Alerts: open ones, rules, webhooks and messages. */
-import type { AlertsAnswer, ShownAlert, ShownWebhook } from '../../../../../src/features/alerts/api.ts';
+import type {
+  AlertsAnswer,
+  ShownAlert,
+  ShownWebhook,
+} from '../../../../../src/features/notifications/answers.ts';
 import { useData } from '../../lib/data.ts';
 import { counted } from '../../lib/format.ts';
 import type { Place } from '../../lib/router.ts';

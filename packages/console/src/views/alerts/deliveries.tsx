@@ -1,4 +1,4 @@
-import type { DeliveriesAnswer, ShownDelivery } from '../../../../../src/features/alerts/api.ts';
+import type { DeliveriesAnswer, ShownDelivery } from '../../../../../src/features/notifications/answers.ts';
 import { useData } from '../../lib/data.ts';
 import { filtersOf, type Place, queryOf } from '../../lib/router.ts';
 import { useHasRole } from '../../lib/session.ts';

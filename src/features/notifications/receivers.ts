@@ -1,0 +1,136 @@
+/** The stored webhooks. The transaction of each change writes its audit row, which holds no secret. */
+import { audit } from '../../db/audit.ts';
+import type { Database } from '../../db/connection/connect.ts';
+import { and, eq, isNotNull, sql } from '../../db/connection/drizzle.ts';
+import { type RowOf, rfc3339 } from '../../db/connection/statements.ts';
+import type { Organization } from '../../db/organizations.ts';
+import { feedHead, organizations, organizationWebhooks, webhookMessages } from '../../db/schema.ts';
+import type { Decider } from '../../domain/operator.ts';
+import { pruneMessages } from './deliver.ts';
+import type { WebhookEvent } from './events.ts';
+import { newSecret } from './send.ts';
+
+/** An organization's webhooks cost every check, so their number is limited. */
+export const MOST_WEBHOOKS = 20;
+
+export interface NewWebhook {
+  readonly url: URL;
+  readonly events: readonly WebhookEvent[];
+  /** Of the event `savings`, a plain decimal per month. */
+  readonly threshold?: string | undefined;
+}
+
+/** Writes an audit row about a webhook. */
+export const record = (
+  db: Database,
+  decider: Decider,
+  action: `webhook.${string}`,
+  id: number,
+  details: { readonly organization: string },
+): Promise<void> => audit(db, decider, { action, subject: { kind: 'organization_webhook', id }, details });
+
+/** @returns the webhook's id and secret; undefined if the organization has as many as it may have */
+export async function addWebhook(
+  db: Database,
+  { id: organizationId, slug }: Organization,
+  { url, events, threshold }: NewWebhook,
+  decider: Decider,
+): Promise<{ readonly id: number; readonly secret: Buffer } | undefined> {
+  const secret = newSecret();
+  return db.transaction(async (tx) => {
+    // Two commands count one after the other.
+    await tx.execute(
+      sql`select from ${organizations} where ${organizations.id} = ${organizationId} for update`,
+    );
+    const isOwn = eq(organizationWebhooks.organizationId, organizationId);
+    if ((await tx.$count(organizationWebhooks, isOwn)) >= MOST_WEBHOOKS) return undefined;
+    const [row] = await tx
+      .insert(organizationWebhooks)
+      .values({
+        organizationId,
+        url: url.href,
+        secret,
+        events: [...events],
+        threshold: threshold ?? null,
+        // Earlier changes are no events.
+        position: sql`(select ${feedHead.position} from ${feedHead})`,
+      })
+      .returning({ id: organizationWebhooks.id });
+    if (!row) throw new Error('unreachable: the row is inserted');
+    const details = { organization: slug, origin: url.origin, events, threshold: threshold ?? null };
+    await record(tx, decider, 'webhook.add', row.id, details);
+    return { id: row.id, secret };
+  });
+}
+
+/** Returns webhooks without their secrets and the paths of their addresses, which may hold another one. */
+export async function listWebhooks(db: Database, organizationId: number) {
+  const { webhook, id, deliveredAt, gaveUpAt } = webhookMessages;
+  const own = eq(webhook, organizationWebhooks.id);
+  const rows = await db
+    .select({
+      id: organizationWebhooks.id,
+      url: organizationWebhooks.url,
+      events: organizationWebhooks.events,
+      threshold: organizationWebhooks.threshold,
+      createdAt: sql<string>`${rfc3339(organizationWebhooks.createdAt)}`,
+      waiting: sql<number>`(
+        select count(*)::int from ${webhookMessages} where ${own} and ${deliveredAt} is null and ${gaveUpAt} is null)`,
+      deliveredAt: sql<string | null>`(
+        select ${rfc3339(sql`max(${deliveredAt})`)} from ${webhookMessages} where ${own})`,
+      lastError: sql<string | null>`(
+        select ${webhookMessages.lastError} from ${webhookMessages} where ${own} and ${isNotNull(webhookMessages.lastError)}
+        order by ${id} desc limit 1)`,
+    })
+    .from(organizationWebhooks)
+    .where(eq(organizationWebhooks.organizationId, organizationId))
+    .orderBy(organizationWebhooks.id);
+  return rows.map(({ url, ...row }) => ({ ...row, origin: new URL(url).origin }));
+}
+
+const isOf = (id: number, organizationId: number) =>
+  and(eq(organizationWebhooks.id, id), eq(organizationWebhooks.organizationId, organizationId));
+
+/** @returns false if the organization has no such webhook */
+export async function removeWebhook(
+  db: Database,
+  { id: organizationId, slug }: Organization,
+  id: number,
+  decider: Decider,
+): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    const { count } = await tx.delete(organizationWebhooks).where(isOf(id, organizationId));
+    if (count === 0) return false;
+    await record(tx, decider, 'webhook.remove', id, { organization: slug });
+    return true;
+  });
+}
+
+export type StoredWebhook = typeof organizationWebhooks.$inferSelect;
+
+export async function findWebhook(
+  db: Database,
+  id: number,
+  organizationId?: number,
+): Promise<StoredWebhook | undefined> {
+  const condition = organizationId === undefined ? eq(organizationWebhooks.id, id) : isOf(id, organizationId);
+  const [row] = await db.select().from(organizationWebhooks).where(condition);
+  return row;
+}
+
+/** Returns the webhooks of all organizations that are not deleted. */
+export async function allWebhooks(db: Database): Promise<number[]> {
+  const rows = await db.execute<RowOf<{ id: number }>>(sql`
+    select ${organizationWebhooks.id} from ${organizationWebhooks}
+    join ${organizations} on ${organizations.id} = ${organizationWebhooks.organizationId}
+    where ${organizations.deletedAt} is null order by ${organizationWebhooks.id}`);
+  return rows.map(({ id }) => id);
+}
+
+/** Deletes old messages, and the webhooks of deleted organizations with their secrets. */
+export async function pruneWebhooks(db: Database): Promise<void> {
+  await db.execute(sql`
+    delete from ${organizationWebhooks} using ${organizations}
+    where ${organizations.id} = ${organizationWebhooks.organizationId} and ${organizations.deletedAt} is not null`);
+  await pruneMessages(db, webhookMessages);
+}

@@ -1,0 +1,114 @@
+/** The routes of alerts in the operators' server. */
+import type { FastifyRequest } from 'fastify';
+import type { OpsContext } from '../../app/feature.ts';
+import { deciderOf } from '../../ops/access.ts';
+import {
+  BadRequest,
+  Conflict,
+  choiceOf,
+  idOf,
+  NotFound,
+  reasonOf,
+  textOf,
+  windowOf,
+} from '../../ops/parameters.ts';
+import type { OpsPart } from '../../ops/part.ts';
+import { sendAgain, testWebhook } from './alert-deliveries.ts';
+import {
+  type AlertRecord,
+  acknowledgeAlert,
+  alertRecords,
+  type DeliveryRecord,
+  findDeliveries,
+  resolvedAlerts,
+  SNOOZE_FORMS,
+  snoozeSpan,
+} from './alerts.ts';
+import type { AlertsAnswer, DeliveriesAnswer, ShownAlert, ShownDelivery } from './answers.ts';
+import { rulesInWords } from './rules.ts';
+import { alertRules } from './settings.ts';
+import { actionOf, sourceOfAlert } from './subject.ts';
+
+const RESOLVED = 50;
+const SUMMARIES = 3;
+const STATES = ['waiting', 'delivered', 'given up'] as const;
+
+export function alertsPart({ config, store: { sql, db }, kinds }: OpsContext): OpsPart {
+  const { webhooks, repeatHours, ...rules } = alertRules(config);
+  const configured = {
+    rules: Object.entries({ ...rulesInWords(rules), ...kinds }).map(([kind, opens]) => ({ kind, opens })),
+    repeatHours,
+    // Without the address, which may contain a secret.
+    webhooks: webhooks.map(({ id, format, secret, kinds }) => ({
+      id,
+      format,
+      isSigned: secret !== undefined,
+      kinds: kinds ?? null,
+    })),
+  };
+  return {
+    addApi(api, { changed }) {
+      api.get('/alerts', async (): Promise<AlertsAnswer> => {
+        const [firing, over] = await Promise.all([
+          alertRecords(sql, { isOpenOnly: true, limit: undefined }),
+          resolvedAlerts(sql, RESOLVED),
+        ]);
+        return { ...configured, firing: firing.map(withSource), over: over.map(withSource) };
+      });
+      api.get('/alerts/deliveries', async (request): Promise<DeliveriesAnswer> => {
+        const { query } = request;
+        const state = choiceOf(query, 'state', STATES);
+        const found = await findDeliveries(sql, { search: textOf(query, 'q'), state, ...windowOf(query) });
+        return { total: found.total, rows: found.rows.map(shown) };
+      });
+      const acknowledge = async (request: FastifyRequest, snoozeMs?: number) => {
+        const id = idOf(request.params, 'alert', 'alert');
+        const reason = reasonOf(request.body);
+        const done = await acknowledgeAlert(db, id, snoozeMs, { ...deciderOf(request), reason });
+        if (done === 'unknown') throw new NotFound(`there is no alert ${id}`);
+        if (done === 'over') throw new Conflict(`alert ${id} is resolved; reload this page`);
+        await changed();
+        return { alert: id, acknowledgement: done.acknowledgement };
+      };
+      api.post('/alerts/:alert/acknowledge', (request) => acknowledge(request));
+      api.post('/alerts/:alert/snooze', async (request) => {
+        const { for: given } = (request.body ?? {}) as { for?: unknown };
+        const snoozeMs = typeof given === 'string' ? snoozeSpan(given) : undefined;
+        if (snoozeMs === undefined) throw new BadRequest('for', `must be ${SNOOZE_FORMS}`);
+        return acknowledge(request, snoozeMs);
+      });
+      api.post('/alerts/deliveries/:delivery/resend', async (request) => {
+        const id = idOf(request.params, 'delivery', 'delivery');
+        const webhook = await sendAgain(db, id, deciderOf(request));
+        if (webhook === undefined)
+          throw new NotFound(`there is no delivery ${id}; it may be older than 90 days`);
+        return { delivery: id, webhook };
+      });
+      api.post('/alerts/webhooks/:webhook/test', async (request) => {
+        const { webhook: id } = request.params as { webhook: string };
+        const webhook = webhooks.find((each) => each.id === id);
+        if (webhook === undefined) throw new NotFound(`no webhook ${id} is configured here`);
+        const problem = await testWebhook(db, webhook, deciderOf(request));
+        return { webhook: id, problem: problem ?? null };
+      });
+    },
+  };
+}
+
+const withSource = (alert: AlertRecord): ShownAlert => ({
+  ...alert,
+  source: sourceOfAlert(alert) ?? null,
+  path: actionOf(alert, alert.details).path,
+});
+
+/** An earlier release may have stored the body in another form. */
+function shown({ body, ...delivery }: DeliveryRecord): ShownDelivery {
+  const { type, data } = body as { type?: string; data?: { alerts?: readonly { summary?: string }[] } };
+  const alerts = data?.alerts ?? [];
+  return {
+    ...delivery,
+    type: type ?? 'unknown',
+    alerts: alerts.length,
+    summaries: alerts.slice(0, SUMMARIES).map(({ summary }) => summary ?? ''),
+  };
+}

@@ -1,0 +1,101 @@
+import { CommandFailure, UsageFailure } from '../../cli/terminal/failure.ts';
+import { openDatabase } from '../../cli/terminal/open-database.ts';
+import { type Changing, decider, type PageOptions, pageLimit } from '../../cli/terminal/options.ts';
+import { ago, alignedTable, print, printJson, wrapped } from '../../cli/terminal/output.ts';
+import type { Config, Environment } from '../../config/config.ts';
+import { readSettings } from '../../config/settings.ts';
+import { acknowledgementText } from '../../domain/alert.ts';
+import { sendAgain, testWebhook } from './alert-deliveries.ts';
+import { acknowledgeAlert, alertRecords, findDeliveries, SNOOZE_FORMS, snoozeSpan } from './alerts.ts';
+import { alertRules } from './settings.ts';
+
+const WIDTH = 80;
+
+export async function alertList(
+  env: Environment,
+  options: PageOptions & { closed?: boolean },
+): Promise<void> {
+  const limit = pageLimit(options);
+  await using database = openDatabase(env);
+  const records = await alertRecords(database.sql, { isOpenOnly: !options.closed, limit });
+  if (options.json) return printJson(records);
+  if (records.length === 0) return print(options.closed ? 'no alert has opened yet' : 'no alert is open');
+  const now = new Date();
+  for (const { id, kind, summary, openedAt, resolvedAt, resolution, acknowledgement } of records) {
+    const state =
+      resolvedAt === null ? `open since ${ago(openedAt, now)}` : `resolved ${ago(resolvedAt, now)}`;
+    const notes = [resolution, acknowledgement && acknowledgementText(acknowledgement, now)];
+    const suffix = notes.filter(Boolean).map((note) => ` (${note})`);
+    print(wrapped(`${id} ${kind}, ${state}: ${summary}${suffix.join('')}`, WIDTH));
+  }
+}
+
+export async function alertDeliveries(env: Environment, options: PageOptions): Promise<void> {
+  const limit = pageLimit(options);
+  await using database = openDatabase(env);
+  const { rows: records } = await findDeliveries(database.sql, { limit });
+  if (options.json) return printJson(records);
+  if (records.length === 0) return print('no message has been sent yet');
+  const now = new Date();
+  const rows = records.map(({ id, webhook, createdAt, attempts, state, nextAttemptAt, lastError, body }) => [
+    String(id),
+    webhook,
+    (body as { type: string }).type,
+    ago(createdAt, now),
+    state,
+    String(attempts),
+    nextAttemptAt !== null && lastError !== null
+      ? `${lastError}; next at ${nextAttemptAt.slice(11, 16)} UTC`
+      : (lastError ?? ''),
+  ]);
+  print(alignedTable(['ID', 'WEBHOOK', 'TYPE', 'CREATED', 'STATE', 'ATTEMPTS', 'LAST ERROR'], rows));
+}
+
+/** Sends a message without an alert to a webhook at once, before the waiting messages. */
+export async function alertTest(config: Config, id: string, options: Changing): Promise<void> {
+  const { webhooks } = alertRules(config);
+  const webhook = webhooks.find((each) => each.id === id);
+  if (!webhook) {
+    const known = webhooks.map((each) => each.id).join(', ');
+    throw new UsageFailure(
+      `no webhook "${id}" is configured; ${known ? `give one of ${known}` : 'set ALERT_WEBHOOK_URL, or see docs/alerts.md'}`,
+    );
+  }
+  const by = decider(config, options);
+  await using store = openDatabase(config.settings.environment);
+  const error = await testWebhook(store.db, webhook, by);
+  if (error !== undefined) throw new CommandFailure(`webhook ${id} did not accept the message: ${error}`);
+  if (options.json) printJson({ webhook: id, delivered: true });
+  else print(`webhook ${id} accepted the message`);
+}
+
+export async function alertResend(env: Environment, deliveryId: number, options: Changing): Promise<void> {
+  const by = decider({ settings: readSettings(env) }, options);
+  await using store = openDatabase(env);
+  const webhook = await sendAgain(store.db, deliveryId, by);
+  if (webhook === undefined)
+    throw new CommandFailure(`there is no delivery ${deliveryId}; see: fleetbook alert deliveries`);
+  if (options.json) printJson({ delivery: deliveryId, webhook });
+  else print(`a worker sends delivery ${deliveryId} to ${webhook} again within a minute`);
+}
+
+export async function alertAcknowledge(
+  env: Environment,
+  alertId: number,
+  options: Changing & { for?: string },
+): Promise<void> {
+  const { reason, ...by } = decider({ settings: readSettings(env) }, options);
+  if (reason === undefined)
+    throw new UsageFailure('--reason is missing; give a reason, which is stored with the acknowledgement');
+  const snoozeMs = options.for === undefined ? undefined : snoozeSpan(options.for);
+  if (options.for !== undefined && snoozeMs === undefined)
+    throw new UsageFailure(`--for must be ${SNOOZE_FORMS}; it is "${options.for}"`);
+  await using store = openDatabase(env);
+  const done = await acknowledgeAlert(store.db, alertId, snoozeMs, { ...by, reason });
+  if (done === 'unknown') throw new CommandFailure(`there is no alert ${alertId}; see: fleetbook alert list`);
+  if (done === 'over')
+    throw new CommandFailure(`alert ${alertId} is resolved, so there is nothing to acknowledge`);
+  const { kind, subject, acknowledgement } = done;
+  if (options.json) printJson({ alert: alertId, kind, subject, acknowledgement });
+  else print(`alert ${alertId} ${kind} ${subject} is ${acknowledgementText(acknowledgement, new Date())}`);
+}

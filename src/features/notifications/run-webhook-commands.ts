@@ -1,0 +1,131 @@
+import { CommandFailure, UsageFailure } from '../../cli/terminal/failure.ts';
+import { openDatabase } from '../../cli/terminal/open-database.ts';
+import { type ChangingOf, decider, type OfOrganization } from '../../cli/terminal/options.ts';
+import { ago, alignedTable, print, printJson } from '../../cli/terminal/output.ts';
+import type { Environment } from '../../config/config.ts';
+import type { Sql } from '../../db/connection/connect.ts';
+import { findOrganization, type Organization } from '../../db/organizations.ts';
+import { WEBHOOK_EVENTS } from '../../db/schema.ts';
+import type { WebhookEvent, WebhookMessage } from './events.ts';
+import { readReceiverAddress } from './receiver-address.ts';
+import {
+  addWebhook,
+  findWebhook,
+  listWebhooks,
+  MOST_WEBHOOKS,
+  type NewWebhook,
+  record,
+  removeWebhook,
+} from './receivers.ts';
+import { newMessageId, secretText, send } from './send.ts';
+
+export interface AddOptions extends ChangingOf {
+  readonly url: string;
+  readonly events?: string;
+  readonly threshold?: string;
+}
+
+export async function webhookAdd(env: Environment, options: AddOptions): Promise<void> {
+  const given = readWebhook(options);
+  await using database = openDatabase(env);
+  const by = decider(database, options);
+  const organization = await organizationOf(database.sql, options.org);
+  const added = await addWebhook(database.db, organization, given, by);
+  if (added === undefined)
+    throw new CommandFailure(
+      `organization ${organization.slug} has ${MOST_WEBHOOKS} webhooks, the most it can have; remove one first: fleetbook webhook list --org ${organization.slug}`,
+    );
+  const { id, secret } = added;
+  if (options.json) return printJson({ id, secret: secretText(secret), events: given.events });
+  print(
+    `webhook ${id} of ${organization.slug} gets ${given.events.join(' and ')}; its signing secret is shown only now:`,
+  );
+  print(secretText(secret));
+}
+
+export async function webhookList(env: Environment, { org, json }: OfOrganization): Promise<void> {
+  await using database = openDatabase(env);
+  const organization = await organizationOf(database.sql, org);
+  const webhooks = await listWebhooks(database.db, organization.id);
+  if (json) return printJson(webhooks);
+  if (webhooks.length === 0)
+    return print(`${org} has no webhook; add one: fleetbook webhook add --org ${org} --url https://…`);
+  const now = new Date();
+  print(
+    alignedTable(
+      ['ID', 'RECEIVER', 'EVENTS', 'CREATED', 'WAITING', 'LAST DELIVERY', 'LAST ERROR'],
+      webhooks.map(({ id, origin, events, threshold, createdAt, waiting, deliveredAt, lastError }) => [
+        String(id),
+        origin,
+        events.map((event) => (event === 'savings' ? `savings from ${threshold}` : event)).join(', '),
+        ago(createdAt, now),
+        String(waiting),
+        deliveredAt === null ? 'none yet' : ago(deliveredAt, now),
+        lastError ?? '',
+      ]),
+    ),
+  );
+}
+
+export async function webhookRemove(env: Environment, id: number, options: ChangingOf): Promise<void> {
+  await using database = openDatabase(env);
+  const by = decider(database, options);
+  const organization = await organizationOf(database.sql, options.org);
+  if (!(await removeWebhook(database.db, organization, id, by))) throw noWebhook(id, organization);
+  if (options.json) printJson({ webhook: id, removed: true });
+  else print(`webhook ${id} of ${organization.slug} is removed`);
+}
+
+export async function webhookTest(env: Environment, id: number, options: ChangingOf): Promise<void> {
+  await using database = openDatabase(env);
+  const by = decider(database, options);
+  const organization = await organizationOf(database.sql, options.org);
+  const webhook = await findWebhook(database.db, id, organization.id);
+  if (webhook === undefined) throw noWebhook(id, organization);
+  // A receiver gets a message only after the test is recorded.
+  await record(database.db, by, 'webhook.test', id, { organization: organization.slug });
+  const now = new Date();
+  const message: WebhookMessage = {
+    type: 'webhook.test',
+    timestamp: now.toISOString(),
+    data: { organization: organization.slug },
+  };
+  const outgoing = { messageId: newMessageId(), body: JSON.stringify(message) };
+  const error = await send(webhook, outgoing, now.getTime());
+  if (error !== undefined) throw new CommandFailure(`webhook ${id} did not accept the message: ${error}`);
+  if (options.json) printJson({ webhook: id, delivered: true });
+  else print(`webhook ${id} accepted the message`);
+}
+
+async function organizationOf(sql: Sql, slug: string): Promise<Organization> {
+  const organization = await findOrganization(sql, slug);
+  if (organization) return organization;
+  throw new CommandFailure(`there is no organization "${slug}", or it is deleted; see: fleetbook org list`);
+}
+
+const noWebhook = (id: number, { slug }: Organization): CommandFailure =>
+  new CommandFailure(`${slug} has no webhook ${id}; see: fleetbook webhook list --org ${slug}`);
+
+const DEFAULT_EVENTS = 'clusters,prices';
+
+/** @throws UsageFailure */
+function readWebhook({ url: text, events: list = DEFAULT_EVENTS, threshold }: AddOptions): NewWebhook {
+  const url = readReceiverAddress(text);
+  if ('problem' in url) throw new UsageFailure(`--url ${url.problem}`);
+  const events = [...new Set(list.split(',').map((each) => each.trim()))].map(readEvent);
+  if (events.includes('savings') !== (threshold !== undefined))
+    throw new UsageFailure(
+      threshold === undefined
+        ? '--threshold is missing; give the smallest saving per month that is an event, e.g. --threshold 50'
+        : '--threshold is for the event savings; add it: --events clusters,prices,savings',
+    );
+  if (threshold !== undefined && !(/^\d{1,12}(\.\d{1,6})?$/.test(threshold) && Number(threshold) > 0))
+    throw new UsageFailure(`--threshold must be an amount above 0, e.g. 50 or 12.50; it is "${threshold}"`);
+  return { url, events, threshold };
+}
+
+function readEvent(text: string): WebhookEvent {
+  const event = WEBHOOK_EVENTS.find((each) => each === text);
+  if (event !== undefined) return event;
+  throw new UsageFailure(`--events has "${text}"; the events are ${WEBHOOK_EVENTS.join(', ')}`);
+}

@@ -1,0 +1,135 @@
+import { z } from 'zod';
+import type { FeatureSection } from '../../app/feature.ts';
+import type { Environment, WithSections } from '../../config/config.ts';
+import { httpUrl, isHttpUrl, oneOf, text } from '../../config/setting-values.ts';
+import { type SettingDefinitions, secret, setting, valuesOf } from '../../config/settings.ts';
+import { variable } from '../../config/sources-file.ts';
+import { ALERT_KINDS, type AlertRules, NO_ALERTS, type Webhook } from './rules.ts';
+import { readSecret, SECRET_FORM } from './send.ts';
+
+export const ALERT_SETTINGS = {
+  ALERT_WEBHOOK_URL: secret('webhook that receives alerts, see docs/alerts.md; unset: none', httpUrl),
+  ALERT_WEBHOOK_SECRET: secret(
+    'secret that signs the messages to ALERT_WEBHOOK_URL: whsec_ and base64; unset: no signature',
+    text,
+  ),
+  ALERT_WEBHOOK_FORMAT: setting(
+    'standard: JSON as in standardwebhooks.com; slack: text, also for Mattermost',
+    oneOf('standard', 'slack'),
+    'standard',
+  ),
+} satisfies SettingDefinitions;
+
+const webhookShape = (kind: z.ZodType<string>) =>
+  z.strictObject({
+    id: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be lower-case letters, digits and dashes')
+      .describe('name of the webhook in logs and commands'),
+    urlEnv: variable.describe('environment variable with the address'),
+    secretEnv: variable.optional().describe('environment variable with the signing secret (whsec_…)'),
+    format: z
+      .enum(['standard', 'slack'])
+      .default('standard')
+      .describe('standard: JSON, signed as in standardwebhooks.com; slack: text'),
+    kinds: z.array(kind).min(1).optional().describe('kinds of alerts that it receives; all unless given'),
+  });
+
+const alertShape = (kind: z.ZodType<string>) =>
+  z
+    .strictObject({
+      webhooks: z.array(webhookShape(kind)).default([]).describe('receivers of alerts'),
+      failuresInRow: z
+        .int()
+        .min(1)
+        .max(1000)
+        .default(NO_ALERTS.failuresInRow)
+        .describe('failed runs in a row that open an alert'),
+      priceRatio: z
+        .number()
+        .gt(1)
+        .default(NO_ALERTS.priceRatio)
+        .describe('an alert opens if a price moves by more than this factor'),
+      backlog: z
+        .int()
+        .min(1)
+        .default(NO_ALERTS.backlog)
+        .describe('an alert opens if more documents than this wait to be published'),
+      repeatHours: z
+        .int()
+        .min(1)
+        .max(8760)
+        .default(NO_ALERTS.repeatHours)
+        .describe('hours between reminders of an open alert'),
+    })
+    .optional()
+    .describe('limits at which alerts open, and webhooks that receive them');
+
+export const ALERT_SECTION: FeatureSection = {
+  name: 'alerts',
+  shape: (kinds) => alertShape(z.enum([...ALERT_KINDS, ...kinds])),
+};
+
+/** Parses the section of a read configuration, whose kinds are checked already. */
+const checkedShape = alertShape(z.string());
+
+export const alertRules = (config: WithSections): AlertRules => readAlertRules(config, []);
+
+export function alertProblems(config: WithSections): string[] {
+  const problems: string[] = [];
+  readAlertRules(config, problems);
+  return problems;
+}
+
+function readAlertRules({ settings, sections }: WithSections, problems: string[]): AlertRules {
+  const { environment: env } = settings;
+  const entry = checkedShape.parse(sections[ALERT_SECTION.name]);
+  const { webhooks: entries, ...limits } = entry ?? { ...NO_ALERTS, webhooks: [] };
+  const file = `${settings.FLEETBOOK_CONFIG}: alerts`;
+  const webhooks = entries.flatMap(({ id, urlEnv, secretEnv, format, kinds }): Webhook[] => {
+    const where = `${file}: webhook "${id}"`;
+    const url = env[urlEnv] || undefined;
+    if (url === undefined || !isHttpUrl(url)) {
+      problems.push(
+        `${where}: urlEnv names ${urlEnv}, which must be set to a URL that starts with http:// or https://`,
+      );
+      return [];
+    }
+    const text = secretEnv === undefined ? undefined : env[secretEnv] || undefined;
+    if (secretEnv !== undefined && text === undefined)
+      problems.push(`${where}: secretEnv names ${secretEnv}, which is not set`);
+    const secret = secretOf(text, `${where}: ${secretEnv}`, problems);
+    return [{ id, url, secret, format, kinds }];
+  });
+  for (const id of new Set(entries.map((each) => each.id)))
+    if (entries.filter((each) => each.id === id).length > 1)
+      problems.push(`${file}: webhook "${id}" is listed twice; give each webhook its own id`);
+  const own = webhookOfTheEnvironment(env, problems);
+  if (own && webhooks.some(({ id }) => id === own.id))
+    problems.push(`${file}: webhook "${own.id}" has the id of ALERT_WEBHOOK_URL; give it another id`);
+  return { ...limits, webhooks: [...(own ? [own] : []), ...webhooks], opsUrl: settings.OPS_URL };
+}
+
+function webhookOfTheEnvironment(env: Environment, problems: string[]): Webhook | undefined {
+  // The configuration reports a wrong value.
+  const settings = valuesOf(ALERT_SETTINGS, env, []);
+  const { ALERT_WEBHOOK_URL: url, ALERT_WEBHOOK_SECRET: text, ALERT_WEBHOOK_FORMAT: format } = settings;
+  if (url === undefined) {
+    if (text !== undefined)
+      problems.push('ALERT_WEBHOOK_SECRET has no effect without ALERT_WEBHOOK_URL; set both');
+    return undefined;
+  }
+  const secret = secretOf(text, 'ALERT_WEBHOOK_SECRET', problems);
+  return { id: 'default', url, secret, format, kinds: undefined };
+}
+
+/** @param name of the setting, for the problem */
+function secretOf(text: string | undefined, name: string, problems: string[]): Buffer | undefined {
+  if (text === undefined) return undefined;
+  const secret = readSecret(text);
+  if (secret === undefined)
+    problems.push(
+      `${name} must be ${SECRET_FORM}, e.g. what this prints: echo "whsec_$(openssl rand -base64 32)"`,
+    );
+  return secret;
+}

@@ -1,0 +1,34 @@
+import { describe, expect, it } from 'vitest';
+import { ALERT_KINDS } from '../../../src/features/notifications/rules.ts';
+import { actionOf, sourceOfAlert } from '../../../src/features/notifications/subject.ts';
+
+const OF_FLEETBOOK = ['publication_behind', 'cache_differs'];
+const DETAILS = { batch: 7, run: 12, machine: 9, name: 'cx11' };
+
+describe('an alert', () => {
+  it.each(ALERT_KINDS.filter((kind) => !OF_FLEETBOOK.includes(kind)))(
+    'of the kind %s links to the page that solves it, and names the command',
+    (kind) => {
+      const alert = { kind, subject: 'hetzner/fsn1' };
+      const { path, command } = actionOf(alert, DETAILS);
+      expect(sourceOfAlert(alert)).toBe('hetzner');
+      expect(path).toMatch(/^\/(?:sources\/hetzner(?:\?show=\w+)?|held\/7|runs\/12|machines\/9)$/);
+      expect(command).toMatch(/^fleetbook \w+ .*(?:hetzner|12|cx11)$/);
+    },
+  );
+
+  it('about a source that Fleetbook paused links to where a person can run it', () => {
+    expect(actionOf({ kind: 'source_paused', subject: 'my source' }, {})).toEqual({
+      path: '/sources/my%20source',
+      command: 'fleetbook source show my source',
+    });
+  });
+
+  it.each([...OF_FLEETBOOK, 'export_behind', 'toString'])(
+    'of the kind %s is about Fleetbook itself',
+    (kind) => {
+      const alert = { kind, subject: 'cache' };
+      expect([sourceOfAlert(alert), actionOf(alert, {}).path]).toEqual([undefined, '/alerts']);
+    },
+  );
+});

@@ -1,0 +1,421 @@
+import { createHmac } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { auditRecords } from '../../../src/db/audit.ts';
+import { openStore } from '../../../src/db/connection/connect.ts';
+import { deleteOrganization, findOrganization, type Organization } from '../../../src/db/organizations.ts';
+import { webhookMessages } from '../../../src/db/schema.ts';
+import { appendChanges } from '../../../src/features/feed/append.ts';
+import { checkWebhook, MOST_WAITING } from '../../../src/features/notifications/check.ts';
+import { deliver, dueWebhooks } from '../../../src/features/notifications/deliver.ts';
+import type {
+  PricesChanged,
+  WebhookEvent,
+  WebhookMessage,
+} from '../../../src/features/notifications/events.ts';
+import {
+  addWebhook,
+  allWebhooks,
+  findWebhook,
+  listWebhooks,
+  MOST_WEBHOOKS,
+  pruneWebhooks,
+  removeWebhook,
+} from '../../../src/features/notifications/receivers.ts';
+import { type Receiver, receiver } from '../../support/webhook-receiver.ts';
+import { cluster } from '../../sync/cluster-rows.ts';
+import { LAX, OPERATOR, offer, openScene, region, type Scene } from '../../sync/scene.ts';
+
+let scene: Scene;
+let hook: Receiver;
+let closing: AsyncDisposableStack;
+beforeAll(async () => {
+  scene = await openScene();
+});
+afterAll(() => scene[Symbol.asyncDispose]());
+beforeEach(async () => {
+  await scene.reset();
+  closing = new AsyncDisposableStack();
+  hook = closing.use(await receiver());
+  return () => closing.disposeAsync();
+});
+
+const catalogue = (amounts: Readonly<Record<string, string>> = {}, rates?: Record<string, string>) =>
+  scene.catalogue(
+    [
+      region('a'),
+      ...['m1', 'm2', 'm3'].map((name, n) =>
+        offer('a', name, {
+          cpu: 2 + n,
+          price: { amount: amounts[name] ?? '0.06', currency: rates ? 'EUR' : 'USD' },
+        }),
+      ),
+    ],
+    { limits: LAX, ...(rates && { rates }) },
+  );
+/** A cluster of the organization on the machine with `cpu` cores. */
+const on = (organization: string, key: string, cpu: number, shards = 1) =>
+  cluster(key, { organization, shards, disks: [], machine: { cpu, ram: 4, ramUnit: 'Binary' } });
+const publish = async () => {
+  await scene.sql`update regions set published_version = version`;
+  await scene.sql`update organizations set published_version = clusters_version`;
+  await appendChanges(scene.store.db, 'all');
+};
+const organization = async (slug: string): Promise<Organization> =>
+  (await findOrganization(scene.sql, slug)) ?? expect.unreachable(slug);
+const add = async (
+  slug: string,
+  events: WebhookEvent[] = ['clusters', 'prices'],
+  url = hook.url,
+  threshold?: string,
+) => {
+  const added = await addWebhook(
+    scene.store.db,
+    await organization(slug),
+    { url: new URL(url), events, threshold },
+    OPERATOR,
+  );
+  return added ?? expect.unreachable('the organization has too many webhooks');
+};
+const check = (id: number) => checkWebhook(scene.store.db, id, scene.now());
+const send = async (id: number) =>
+  deliver({
+    db: scene.store.db,
+    table: webhookMessages,
+    webhook: id,
+    receiver: (await findWebhook(scene.store.db, id)) ?? expect.unreachable('no such webhook'),
+    bodyText: JSON.stringify,
+    onGivenUp: () => {},
+  });
+const messages = () => hook.taken.map(({ text }) => JSON.parse(text) as WebhookMessage);
+const endPauses = () => scene.sql`update webhook_messages set next_attempt_at = now()`;
+
+/** Two organizations: `one` uses m1 and m2, `two` uses m2 and m3. */
+async function openOrganizations(): Promise<void> {
+  await scene.organization('one');
+  await scene.organization('two');
+  await catalogue();
+  await scene.clusters([on('one', 'x', 2), on('one', 'y', 3), on('two', 'z', 3), on('two', 'w', 4)]);
+  await publish();
+}
+
+describe('a webhook', () => {
+  it('gets the changes of clusters of its organization, signed, in order, and no earlier ones', async () => {
+    await openOrganizations();
+    const { id, secret } = await add('one');
+    expect(await check(id)).toBe(0);
+    await scene.clusters([on('one', 'x', 2, 3), on('one', 'new', 2), on('two', 'z', 3, 9)], {
+      missingIsDeleted: true,
+    });
+    expect(await check(id)).toBe(0);
+    await publish();
+    expect(await check(id)).toBe(1);
+    expect(await check(id)).toBe(0);
+    await send(id);
+    expect(messages()).toEqual([
+      {
+        type: 'clusters.changed',
+        timestamp: scene.now().toISOString(),
+        data: {
+          organization: 'one',
+          clusters: [
+            { change: 'created', slug: 'new' },
+            { change: 'changed', slug: 'x' },
+            { change: 'deleted', slug: 'y' },
+          ],
+          incomplete: false,
+        },
+      },
+    ]);
+    const [{ headers, text } = { headers: {}, text: '' }] = hook.taken;
+    const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${text}`;
+    const signature = createHmac('sha256', secret).update(signed).digest('base64');
+    expect(headers['webhook-signature']).toBe(`v1,${signature}`);
+  });
+
+  it('gets changed prices of machines that its clusters use, once readers have them', async () => {
+    await openOrganizations();
+    const { id } = await add('one');
+    await check(id);
+    await scene.sql`
+      insert into price_book_entries (organization_id, discount, valid_from)
+      select id, 10, '2020-01-01Z' from organizations where slug = 'one'`;
+    await catalogue({ m1: '0.09', m3: '0.09' });
+    expect(await check(id)).toBe(0);
+    await publish();
+    expect(await check(id)).toBe(1);
+    expect(await check(id)).toBe(0);
+    await send(id);
+    expect(messages()).toMatchObject([
+      {
+        type: 'prices.changed',
+        data: {
+          organization: 'one',
+          machines: [
+            {
+              name: 'm1',
+              provider: 'Acme',
+              region: 'a',
+              before: { amount: '0.06', per: 'hour', currency: 'USD' },
+              after: { amount: '0.09', per: 'hour', currency: 'USD' },
+              price: 0.00135,
+              list_price: 0.0015,
+              clusters: ['x'],
+              more: 0,
+            },
+          ],
+        },
+      },
+    ]);
+  });
+
+  it('gets nothing about an exchange rate, or about a machine that a cluster begins to use', async () => {
+    await scene.organization('one');
+    await catalogue({}, { EUR: '1.10' });
+    await scene.clusters([on('one', 'x', 2)]);
+    await publish();
+    const { id } = await add('one', ['prices']);
+    await check(id);
+    await catalogue({}, { EUR: '1.20' });
+    await scene.clusters([on('one', 'x', 3)]);
+    await publish();
+    const [price] = await scene.sql`select price::float8 as price from machines where name = 'm1'`;
+    expect(price).toEqual({ price: expect.closeTo(0.0012, 8) });
+    expect(await check(id)).toBe(0);
+    await catalogue({ m2: '0.07' }, { EUR: '1.20' });
+    await publish();
+    expect(await check(id)).toBe(1);
+  });
+
+  it('gets no byte of another organization, whatever changes there', async () => {
+    await openOrganizations();
+    const [one, two] = [await add('one'), await add('two')];
+    for (const { id } of [one, two]) await check(id);
+    await catalogue({ m1: '0.07', m2: '0.08', m3: '0.09' });
+    await scene.clusters([on('one', 'x', 2, 2), on('one', 'y', 3), on('two', 'z', 3, 2), on('two', 'w', 4)]);
+    await publish();
+    for (const [{ id }, names, slugs, foreign] of [
+      [one, ['m1', 'm2'], ['x', 'y'], /two|"z"|"w"|m3/],
+      [two, ['m2', 'm3'], ['w', 'z'], /one|"x"|"y"|m1/],
+    ] as const) {
+      hook.taken.length = 0;
+      expect(await check(id)).toBe(2);
+      await send(id);
+      const [clusters, prices] = messages().map(({ data }) => data);
+      expect(clusters).toMatchObject({ clusters: [{ change: 'changed' }] });
+      expect(prices).toMatchObject({ machines: names.map((name) => ({ name })) });
+      expect((prices as PricesChanged).machines.flatMap((each) => each.clusters).sort()).toEqual(slugs);
+      expect(hook.taken.map(({ text }) => text).join('\n')).not.toMatch(foreign);
+    }
+  });
+
+  it('gets only the events that it names', async () => {
+    await openOrganizations();
+    const [clusters, prices] = [await add('one', ['clusters']), await add('one', ['prices'])];
+    for (const { id } of [clusters, prices]) await check(id);
+    await catalogue({ m1: '0.07' });
+    await scene.clusters([on('one', 'x', 2, 2), on('one', 'y', 3)]);
+    await publish();
+    for (const { id } of [clusters, prices]) expect(await check(id)).toBe(1);
+    for (const { id } of [clusters, prices]) await send(id);
+    expect(messages().map(({ type }) => type)).toEqual(['clusters.changed', 'prices.changed']);
+  });
+
+  it('gets a flip of the stock of a provider of its clusters, with counts', async () => {
+    await openOrganizations();
+    await scene.organization('none');
+    const [one, none] = [await add('one', ['stock']), await add('none', ['stock'])];
+    for (const { id } of [one, none]) expect(await check(id)).toBe(0);
+    const excluded = 'sold_out' as const;
+    await scene.catalogue([
+      region('a'),
+      ...['m1', 'm2', 'm3'].map((name, n) => offer('a', name, { cpu: 2 + n, excluded })),
+    ]);
+    expect(await check(none.id)).toBe(0);
+    expect(await check(one.id)).toBe(1);
+    expect(await check(one.id)).toBe(0);
+    await catalogue();
+    expect(await check(one.id)).toBe(1);
+    await send(one.id);
+    const counts = {
+      provider: 'Acme',
+      changed: 3,
+      machines: 3,
+      now: 3,
+      regions: 1,
+      clusters: ['x', 'y'],
+      more: 0,
+    };
+    expect(messages().map(({ type, data }) => [type, data])).toEqual(
+      ['sold_out', 'available'].map((to) => [
+        'stock.flipped',
+        { organization: 'one', flips: [{ to, ...counts }] },
+      ]),
+    );
+  });
+
+  it('gets a saving once it reaches the threshold, and again after it was below', async () => {
+    await openOrganizations();
+    await scene.sql`update lineage set currency = 'USD'`;
+    // m3 has at least the size of m1 and m2. Each cluster has two nodes of 730 hours.
+    const { id } = await add('one', ['savings'], hook.url, '1.5');
+    const priceOfM3 = async (amount: string) => {
+      await catalogue({ m3: amount });
+      await publish();
+      return check(id);
+    };
+    expect(await check(id)).toBe(0);
+    expect(await priceOfM3('0.0591')).toBe(0);
+    expect(await priceOfM3('0.058')).toBe(1);
+    expect(await priceOfM3('0.057')).toBe(0);
+    expect(await priceOfM3('0.06')).toBe(0);
+    await send(id);
+    const cluster = {
+      provider: 'Acme',
+      region: 'a',
+      alternative: { name: 'm3' },
+      saving_per_month: expect.closeTo(2.92, 6),
+    };
+    expect(messages()).toMatchObject([
+      {
+        type: 'savings.possible',
+        data: {
+          organization: 'one',
+          threshold: '1.5',
+          currency: 'USD',
+          clusters: [
+            { ...cluster, slug: 'x', machine: { name: 'm1' } },
+            { ...cluster, slug: 'y', machine: { name: 'm2' } },
+          ],
+        },
+      },
+    ]);
+    expect(await priceOfM3('0.05')).toBe(1);
+    // A discount of another organization changes nothing here.
+    await scene.sql`insert into price_book_entries (organization_id, discount, valid_from)
+      select id, 90, '2020-01-01' from organizations where slug = 'two'`;
+    expect(await check(id)).toBe(0);
+  });
+
+  it('gets the savings that exist when it is added, once', async () => {
+    await openOrganizations();
+    await scene.sql`update lineage set currency = 'USD'`;
+    await catalogue({ m3: '0.05' });
+    const { id } = await add('one', ['savings'], hook.url, '1.5');
+    // Readers do not have the price yet.
+    expect(await check(id)).toBe(0);
+    await publish();
+    expect([await check(id), await check(id)]).toEqual([1, 0]);
+    await send(id);
+    expect(messages()).toMatchObject([
+      { type: 'savings.possible', data: { clusters: [{ slug: 'x' }, { slug: 'y' }] } },
+    ]);
+  });
+
+  it('is checked on the connection of its transaction: other transactions may have all others', async () => {
+    await openOrganizations();
+    await scene.sql`update lineage set currency = 'USD'`;
+    await catalogue({ m3: '0.05' });
+    const { id } = await add('one', ['clusters', 'prices', 'savings'], hook.url, '1.5');
+    await publish();
+    await using store = openStore({ url: scene.db.url, role: 'worker', connections: 1 });
+    expect(await checkWebhook(store.db, id, scene.now())).toBe(1);
+  });
+
+  it('learns that changes are lost if the feed no longer has them', async () => {
+    await openOrganizations();
+    const { id } = await add('one', ['clusters']);
+    await scene.sql`update feed_head set pruned = position + 1`;
+    await check(id);
+    await send(id);
+    expect(messages()).toMatchObject([{ data: { clusters: [], incomplete: true } }]);
+  });
+});
+
+describe('delivery', () => {
+  const change = async (shards: number) => {
+    await scene.clusters([on('one', 'x', 2, shards), on('one', 'y', 3)]);
+    await publish();
+  };
+
+  it('keeps the order and the message id while a receiver is down, and blocks no other webhook', async () => {
+    await openOrganizations();
+    const dead = closing.use(await receiver());
+    dead.status = 503;
+    const [first, second] = [await add('one', ['clusters'], dead.url), await add('one', ['clusters'])];
+    for (const shards of [2, 3, 4]) {
+      await change(shards);
+      for (const { id } of [first, second]) expect(await check(id)).toBe(1);
+    }
+    expect((await dueWebhooks(scene.store.db, webhookMessages)).sort()).toEqual([
+      `${first.id}`,
+      `${second.id}`,
+    ]);
+    expect(await send(first.id)).toBe(15_000);
+    expect(await send(second.id)).toBeUndefined();
+    expect(hook.taken).toHaveLength(3);
+    expect(dead.requestCount).toBe(1);
+    const stored = await scene.sql<{ id: string }[]>`
+      select message_id as id from webhook_messages where webhook = ${first.id} order by webhook_messages.id`;
+    dead.status = 200;
+    await endPauses();
+    await send(first.id);
+    expect(dead.taken.map(({ headers }) => headers['webhook-id'])).toEqual(stored.map(({ id }) => id));
+    expect(await listWebhooks(scene.store.db, (await organization('one')).id)).toMatchObject([
+      { id: first.id, origin: new URL(dead.url).origin, waiting: 0, lastError: null },
+      { id: second.id, waiting: 0, deliveredAt: expect.stringMatching(/Z$/) },
+    ]);
+  });
+
+  it('has a bounded queue: changes wait in the feed, and none is lost', async () => {
+    await openOrganizations();
+    const { id } = await add('one', ['clusters']);
+    await scene.sql`insert into webhook_messages (webhook, message_id, body)
+      select ${id}, 'full', '{}' from generate_series(1, ${MOST_WAITING})`;
+    await change(2);
+    expect(await check(id)).toBe(0);
+    await scene.sql`delete from webhook_messages where message_id = 'full'`;
+    expect(await check(id)).toBe(1);
+  });
+
+  it('sends nothing to a link-local address, and shows no address', async () => {
+    await openOrganizations();
+    const { id } = await add('one', ['clusters'], 'https://169.254.169.254/of-a-secret-path');
+    await change(2);
+    await check(id);
+    await send(id);
+    const [listed] = await listWebhooks(scene.store.db, (await organization('one')).id);
+    expect(listed?.lastError).toMatch(/link-local address/);
+    expect(JSON.stringify(listed)).not.toContain('of-a-secret-path');
+  });
+});
+
+describe('the stored webhooks', () => {
+  it('are not readable in the role of readers', async () => {
+    await openOrganizations();
+    await add('one');
+    await using reader = openStore({ url: scene.db.url, role: 'reader' });
+    for (const table of ['organization_webhooks', 'webhook_messages'])
+      await expect(reader.sql`select * from ${reader.sql(table)}`).rejects.toThrow(/permission denied/);
+  });
+
+  it('are audited without their secrets, limited, and deleted with their organization', async () => {
+    await openOrganizations();
+    const one = await organization('one');
+    const { id, secret } = await add('one');
+    const records = JSON.stringify((await auditRecords(scene.sql, {})).rows);
+    expect(records).toContain('webhook.add');
+    expect(records).not.toContain('of-a-secret-path');
+    expect(records).not.toContain(secret.toString('base64'));
+    for (let n = 1; n < MOST_WEBHOOKS; n++) await add('one');
+    expect(
+      await addWebhook(scene.store.db, one, { url: new URL(hook.url), events: ['prices'] }, OPERATOR),
+    ).toBeUndefined();
+    expect(await removeWebhook(scene.store.db, await organization('two'), id, OPERATOR)).toBe(false);
+    expect(await removeWebhook(scene.store.db, one, id, OPERATOR)).toBe(true);
+    const other = await add('two');
+    await deleteOrganization(scene.store.db, 'one');
+    expect(await allWebhooks(scene.store.db)).toEqual([other.id]);
+    await pruneWebhooks(scene.store.db);
+    expect(await scene.sql`select id from organization_webhooks`).toEqual([{ id: other.id }]);
+  });
+});
