@@ -11,7 +11,7 @@ interface CommandFile {
 
 /** The commands of `--help` by heading, in order; also those of features. */
 export const GROUPS: Readonly<Record<string, readonly string[]>> = {
-  Run: ['up', 'demo', 'serve', 'work', 'mcp', 'migrate', 'doctor', 'completion'],
+  Run: ['up', 'demo', 'serve', 'work', 'migrate', 'doctor', 'completion'],
   'Sources and runs': [
     ...['status', 'sync', 'source', 'runs', 'run', 'changes'],
     ...['rejected', 'excluded', 'accept', 'hold'],
@@ -26,7 +26,6 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
 const FILES: readonly (readonly [names: readonly string[], load: () => Promise<CommandFile>])[] = [
   [['up', 'serve', 'work'], () => import('./processes.ts')],
   [['demo'], () => import('./demo.ts')],
-  [['mcp'], () => import('./mcp.ts')],
   [['migrate', 'publish', 'doctor', 'restored'], () => import('./maintenance.ts')],
   [['sync'], () => import('./sources/sync.ts')],
   [['status'], () => import('./status.ts')],

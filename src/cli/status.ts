@@ -1,10 +1,8 @@
 import type { Command } from 'commander';
 import { FEATURE_CONFIG, openAlerts } from '../app/features.ts';
 import { type NamedSource, pricedSource, readNamedSources } from '../config/named-sources.ts';
-import { databaseUrl } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
 import type { Sql } from '../db/connection/client.ts';
-import { postgresProblem } from '../db/connection/server-problem.ts';
 import {
   allSources,
   findProblems,
@@ -17,8 +15,6 @@ import { missingRates } from '../db/quarantine.ts';
 import type { SourceStatus } from '../db/sources.ts';
 import { acknowledgementText, type OpenAlert } from '../domain/alert.ts';
 import { nextSlot } from '../domain/schedule.ts';
-import { UsageFailure } from './terminal/failure.ts';
-import { liveView } from './terminal/live-view.ts';
 import { openDatabase } from './terminal/open-database.ts';
 import { add, type Env, type Json } from './terminal/options.ts';
 import { age, ago, alignedTable, count, show, wrapped } from './terminal/output.ts';
@@ -29,7 +25,6 @@ import {
   pausedNote,
   slotText,
 } from './terminal/source-notes.ts';
-import { stopSignal } from './terminal/terminal.ts';
 
 interface ShownStatus extends Omit<SourceStatus, 'registeredAt'> {
   /** RFC 3339; null until a run or a worker registers it. */
@@ -49,45 +44,23 @@ interface ShownStatus extends Omit<SourceStatus, 'registeredAt'> {
 
 const WIDTH = 80;
 
-const WATCH_EVERY_MS = 2000;
-
 export function define(program: Command, env: Env): void {
-  add(program, 'status', 'show every source: last run, last success, next slot, counts, held batches')
-    .option('--watch', 'update every two seconds, until q is pressed')
-    .action((options) => statusCommand(env(), options));
+  add(program, 'status', 'show every source: last run, last success, next slot, counts, held batches').action(
+    (options) => statusCommand(env(), options),
+  );
 }
 
-/** @throws UsageFailure for `--watch` without a terminal or with `--json` */
-export async function statusCommand(env: Environment, options: Json & { watch?: boolean }): Promise<void> {
+export async function statusCommand(env: Environment, options: Json): Promise<void> {
   const { settings, sources } = readNamedSources(env, FEATURE_CONFIG.sections);
   const configured = sources.map((source) => ({ ...source, ...pricedSource(source, settings) }));
-  if (options.watch && (options.json || !process.stdout.isTTY))
-    throw new UsageFailure(
-      '--watch needs a terminal; without it, the status is printed once, as a table or with --json',
-    );
   await using database = openDatabase(env);
-  const width = () => {
-    const columns = process.stdout.columns || WIDTH;
-    // With --watch a wrapped line would move the head out of a small terminal.
-    return options.watch ? columns : Math.max(WIDTH, columns);
-  };
-  const text = (shown: readonly ShownStatus[], now: Date) =>
+  const now = new Date();
+  const shown = await readStatus(database.sql, configured, now);
+  show(options, shown, () =>
     shown.length === 0
       ? 'no source is configured, and none has ever run\n'
-      : statusTable(shown, now, width());
-  if (!options.watch) {
-    const now = new Date();
-    const shown = await readStatus(database.sql, configured, now);
-    return show(options, shown, () => text(shown, now));
-  }
-  const draw = async () => {
-    const now = new Date();
-    return text(await readStatus(database.sql, configured, now), now);
-  };
-  const { stdin: input, stdout: output } = process;
-  const url = databaseUrl(database);
-  const problemOf = (error: unknown) => postgresProblem(error, { setting: 'DATABASE_URL', url });
-  await liveView({ draw, problemOf, input, output, everyMs: WATCH_EVERY_MS, stop: stopSignal() });
+      : statusTable(shown, now, Math.max(WIDTH, process.stdout.columns || 0)),
+  );
 }
 
 async function readStatus(

@@ -149,13 +149,6 @@ export async function sourceKind(sql: Sql, sourceId: string): Promise<SourceStat
   return row?.kind;
 }
 
-export async function lastSeen(sql: Sql, sourceId: string): Promise<number | undefined> {
-  const [row] = await sql<{ seen: number | null }[]>`
-    select seen from sync_runs where source_id = ${sourceId} and outcome in ('changed', 'unchanged')
-    order by id desc limit 1`;
-  return row?.seen ?? undefined;
-}
-
 export async function exampleRegion(sql: Sql): Promise<{ id: number; providerId: number } | undefined> {
   const [row] = await sql<{ id: number; providerId: number }[]>`
     select r.id, r.provider_id as "providerId" from regions r join machines m on m.region_id = r.id

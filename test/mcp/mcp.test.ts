@@ -1,21 +1,20 @@
-/** `fleetbook mcp` as a process, used by the protocol's client, with a real reader. */
-import { spawn } from 'node:child_process';
+/** The program `fleetbook-mcp` as a process, used by the protocol's client, with a real reader. */
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { apiOptions, composeReader } from '../../src/app/reader.ts';
-import { VERSION } from '../../src/config/package.ts';
+import { inPackage, VERSION } from '../../src/config/package.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { openStore } from '../../src/db/connection/connect.ts';
 import { createToken } from '../../src/db/tokens.ts';
 import { buildApp } from '../../src/http/app.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { addCluster, addMachine, addOrganization, addRegion } from '../snapshot/rows.ts';
-import { fleetbook } from '../support/fleetbook.ts';
-import { CLI } from '../support/program.ts';
 import { type Published, startPublished, startPublisher } from '../support/published.ts';
 
 const opened = new AsyncDisposableStack();
@@ -25,6 +24,7 @@ let onlyMachines: string;
 /** Its organization pays nothing for one machine, and has more clusters than a page of costs. */
 let sponsored: string;
 const CLUSTERS = 130;
+const PROGRAM = inPackage('packages/mcp/src/bin.ts');
 /** Prices of 20 and 40 an hour, which no decimal states per minute. */
 const PERIODIC = { p20: '0.333333333333333333', p40: '0.666666666666666667' };
 
@@ -84,7 +84,7 @@ async function model(token: string, url = address): Promise<Model> {
   await client.connect(
     new StdioClientTransport({
       command: process.execPath,
-      args: [CLI, 'mcp'],
+      args: [PROGRAM],
       env: { PATH: process.env.PATH ?? '', FLEETBOOK_URL: url, FLEETBOOK_TOKEN: token },
       stderr: 'ignore',
     }),
@@ -367,14 +367,14 @@ describe('failures', () => {
     expect(error).toContain(`The Fleetbook at ${url} cannot be reached`);
   });
 
-  it('of the settings end the command at its start', async () => {
-    const without = await fleetbook(['mcp'], { FLEETBOOK_TOKEN: 'fb_x' });
-    expect(without).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('FLEETBOOK_URL') });
-    const tokenless = await fleetbook(['mcp'], { FLEETBOOK_URL: 'http://x' });
-    expect(tokenless).toMatchObject({
+  it.each([
+    ['FLEETBOOK_URL', { FLEETBOOK_TOKEN: 'fb_x' }],
+    ['FLEETBOOK_TOKEN', { FLEETBOOK_URL: 'http://x' }],
+  ])('of the settings end the program at its start: %s', async (name, env) => {
+    await expect(promisify(execFile)(process.execPath, [PROGRAM], { env })).rejects.toMatchObject({
       code: 2,
       stdout: '',
-      stderr: expect.stringContaining('FLEETBOOK_TOKEN'),
+      stderr: expect.stringContaining(name),
     });
   });
 });
@@ -382,7 +382,7 @@ describe('failures', () => {
 describe('the process', () => {
   it('writes only the protocol to standard output, and ends with its input', async () => {
     const env = { PATH: process.env.PATH, FLEETBOOK_URL: address, FLEETBOOK_TOKEN: published.token };
-    const child = spawn(process.execPath, [CLI, 'mcp'], { env, stdio: ['pipe', 'pipe', 'ignore'] });
+    const child = spawn(process.execPath, [PROGRAM], { env, stdio: ['pipe', 'pipe', 'ignore'] });
     opened.defer(() => void child.kill('SIGKILL'));
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     const send = async (message: object) => {

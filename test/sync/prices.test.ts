@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { priceChart } from '../../src/cli/sources/prices.ts';
+import { priceLines } from '../../src/cli/sources/prices.ts';
 import { priceHistory } from '../../src/db/prices/prices.ts';
 import { loadMachinePrices } from '../../src/snapshot/document/load.ts';
 import { offer, offers, openScene, region, type Scene } from './scene.ts';
@@ -149,12 +149,12 @@ describe('prices', () => {
       [0, 'zero_price'],
       [0.001, null],
     ]);
-    const lines = points && priceChart(points, 'USD').split('\n');
+    const lines = points && priceLines(points, 'USD').split('\n');
     expect(lines?.[2]).toMatch(
       /^2026-01-01 04:00 – 2026-01-01 05:00 {2}withdrawn {2}0\.0+1 USD\/hour is free of charge$/,
     );
     expect(lines?.[4]).toMatch(/withdrawn {2}0 USD\/hour is free of charge$/);
-    expect(lines?.[3]).toContain('█');
+    expect(lines?.[3]).toMatch(/ {2}0\.06 USD\/hour$/);
   });
 
   it('without an exchange rate at that time are a gap for readers, and an operator sees the reason', async () => {
@@ -168,7 +168,7 @@ describe('prices', () => {
       'no_exchange_rate',
       'zero_price',
     ]);
-    expect(points && priceChart(points, 'USD').split('\n')[2]).toMatch(
+    expect(points && priceLines(points, 'USD').split('\n')[2]).toMatch(
       / {2}withdrawn {2}0\.06 EUR\/hour has no exchange rate$/,
     );
   });

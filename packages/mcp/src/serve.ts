@@ -29,7 +29,7 @@ export async function serveTools({ env, version, stopped, log }: ServeOptions): 
     throw new BadEnvironment('FLEETBOOK_TOKEN is not set; `fleetbook token create` creates a token');
   const client = new FleetbookClient({ url, token });
   const failed = (error: unknown) =>
-    log(`fleetbook mcp: ${error instanceof Error ? error.message : String(error)}`);
+    log(`fleetbook-mcp: ${error instanceof Error ? error.message : String(error)}`);
   const ended = Promise.withResolvers<void>();
   process.stdin.once('end', ended.resolve).once('close', ended.resolve);
   const serving = serveStdio(() => mcpServer({ client, url, version, failed }), { onerror: failed });

@@ -11,7 +11,7 @@ import { add, type Env, type Json, readId } from '../terminal/options.ts';
 import { show, terminalWidth, wrapped } from '../terminal/output.ts';
 
 export function define(program: Command, env: Env): void {
-  add(program, 'prices', 'show the price history of a machine as bars')
+  add(program, 'prices', 'show the price history of a machine')
     .argument('<machine>', 'name@region, e.g. cx22@fsn1, or the id that `machines` shows')
     .action((machine: string, options) => pricesCommand(env(), machine, options));
 }
@@ -27,7 +27,7 @@ export async function pricesCommand(env: Environment, text: string, options: Jso
   const history = await priceHistory(sql, id);
   if (!history) throw new CommandFailure(`there is no machine ${id}`);
   const currency = (await storedCurrency(sql)) ?? settings.CATALOGUE_CURRENCY;
-  show(options, history, () => priceChart(history, currency, terminalWidth()));
+  show(options, history, () => priceLines(history, currency, terminalWidth()));
 }
 
 /** @throws CommandFailure if no machine has the name; UsageFailure if several providers have it */
@@ -43,13 +43,8 @@ async function machineId(sql: Sql, name: string, region: string): Promise<number
   throw new UsageFailure(`several providers have "${name}@${region}"; give an id: ${ids}`);
 }
 
-const LONGEST_BAR = 40;
-const SHORTEST_BAR = 5;
-/** Characters of a line before its bar, and between the bar and the source's price. */
-const AROUND_BAR = 50;
-
-/** Returns a bar for each price, newest first. The highest price has the longest bar. */
-export function priceChart(
+/** Returns a line for each price, newest first. */
+export function priceLines(
   history: PriceHistory,
   currency: string,
   width = Number.POSITIVE_INFINITY,
@@ -58,14 +53,11 @@ export function priceChart(
   const title = `${name} @ ${region}, ${provider}, ${currency} per hour${excludedReason ? ` (not published: ${excludedReason})` : ''}`;
   const head = wrapped(title, width);
   if (prices.length === 0) return `${head}no price is stored\n`;
-  const dearest = Math.max(...prices.map(({ price }) => price ?? 0));
-  const source = Math.max(...prices.map((row) => sourcePrice(row).length));
-  const bar = Math.max(SHORTEST_BAR, Math.min(LONGEST_BAR, width - AROUND_BAR - source));
   const rows = prices.map((row) => {
     const until = row.to === null ? 'now' : day(row.to);
-    return `${day(row.from)} – ${until.padEnd(16)}  ${shownPrice(row, dearest, bar)}`;
+    return `${day(row.from)} – ${until.padEnd(16)}  ${shownPrice(row)}\n`;
   });
-  return head + rows.map((row) => `${row.trimEnd()}\n`).join('');
+  return head + rows.join('');
 }
 
 const sourcePrice = ({ sourceAmount, sourceCurrency, sourcePer }: PriceHistory['prices'][number]) =>
@@ -73,13 +65,12 @@ const sourcePrice = ({ sourceAmount, sourceCurrency, sourcePer }: PriceHistory['
 
 const WITHDRAWN = { zero_price: 'is free of charge', no_exchange_rate: 'has no exchange rate' } as const;
 
-/** Returns the price with its bar, or why readers saw the machine as withdrawn in that time. */
-function shownPrice(row: PriceHistory['prices'][number], dearest: number, width: number): string {
+/** Returns the price, or why readers saw the machine as withdrawn in that time. */
+function shownPrice(row: PriceHistory['prices'][number]): string {
   const { price, withdrawn } = row;
   const source = sourcePrice(row);
   if (withdrawn !== null) return `withdrawn  ${source} ${WITHDRAWN[withdrawn]}`;
-  const bar = '█'.repeat(Math.round(((price ?? 0) / dearest) * width)).padEnd(width);
-  return `${hourly(price ?? 0, 5).padStart(9)}  ${bar}  ${source}`;
+  return `${hourly(price ?? 0, 5).padStart(9)}  ${source}`;
 }
 
 function day(instant: string): string {

@@ -24,17 +24,7 @@ import {
   withDecider,
   YES,
 } from '../terminal/options.ts';
-import {
-  age,
-  ago,
-  alignedTable,
-  count,
-  moreLine,
-  shortened,
-  show,
-  updatedLater,
-  wrapped,
-} from '../terminal/output.ts';
+import { age, ago, alignedTable, count, moreLine, show, updatedLater, wrapped } from '../terminal/output.ts';
 import { disabledBy, slotText } from '../terminal/source-notes.ts';
 import { confirm, type Terminal } from '../terminal/terminal.ts';
 import { defineSwitches, storedIds } from './source-switch.ts';
@@ -42,8 +32,6 @@ import { defineSwitches, storedIds } from './source-switch.ts';
 const LISTED_SLOTS = 3;
 const SHOWN_SLOTS = 5;
 const WIDTH = 80;
-/** Characters of a setting's value; `--json` has the whole value. */
-const VALUE_WIDTH = 48;
 
 export function define(program: Command, env: Env): void {
   const source = program.command('source').description('sources: their state and settings');
@@ -182,9 +170,7 @@ function settingsText(settings: readonly SourceSetting[]): string {
   const defaults = settings.filter((setting) => !isOwn(setting)).length;
   const table = alignedTable(
     ['SETTING', 'VALUE', 'FROM'],
-    settings
-      .filter(isOwn)
-      .map((setting) => [setting.name, shortened(setting.value ?? '-', VALUE_WIDTH), originInWords(setting)]),
+    settings.filter(isOwn).map((setting) => [setting.name, setting.value ?? '-', originInWords(setting)]),
   );
   const rest = defaults > 0 ? `  … ${count(defaults, 'limit')} of guards have the default; see --json\n` : '';
   return `\n${table}${rest}`;

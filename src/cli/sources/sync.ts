@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { openTracing } from '../../app/features.ts';
 import type { Environment } from '../../config/source-config.ts';
 import { missingRates } from '../../db/quarantine.ts';
-import { claimContent, lastSeen } from '../../db/sources.ts';
+import { claimContent } from '../../db/sources.ts';
 import { groupReasons } from '../../domain/rejected-rows.ts';
 import { whatIsMissing } from '../../domain/run.ts';
 import { SourceError } from '../../sources/source.ts';
@@ -11,7 +11,7 @@ import { lineWidth } from '../runs/change-rows.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 import { type OpenWorker, openWorker } from '../terminal/open.ts';
 import { addChange, type Changing, type Env } from '../terminal/options.ts';
-import { fitted, shortened } from '../terminal/output.ts';
+import { fitted, printAside } from '../terminal/output.ts';
 import { missingRateLines, setAside } from '../terminal/source-notes.ts';
 import { eachSource, type SourceResult } from './each-source.ts';
 
@@ -40,11 +40,8 @@ async function syncOne(worker: OpenWorker, sourceId: string): Promise<SourceResu
   }
   const origin = { cause: 'hand', decider: worker.by } as const;
   await claimContent(worker.store.db, config.content);
-  const expected = await lastSeen(worker.store.sql, sourceId);
-  const bar = progressBar(sourceId, expected, process.stderr);
   const result = await worker
-    .runSource(source, { origin, progress: bar.update })
-    .finally(bar.end)
+    .runSource(source, { origin, progress: progressLines(sourceId) })
     // Its message is one or more sentences, which take several lines.
     .catch((error: unknown) => {
       throw error instanceof SourceError ? failureIn([error.message]) : error;
@@ -118,40 +115,14 @@ function failureOf(sourceId: string, result: SyncResult): string[] | undefined {
   }
 }
 
-const WIDTH = 30;
-const SHORTEST = 8;
-const COLUMNS = 80;
+const REPORTED_EVERY = 10_000;
 
-/** Draws a bar on a terminal, full at the last run's number of rows. Elsewhere prints a line every 10,000 rows. */
-export function progressBar(
-  label: string,
-  expected: number | undefined,
-  out: Pick<NodeJS.WriteStream, 'isTTY' | 'write'> & { readonly columns?: number },
-): { update: Progress; end: () => void } {
+/** Prints a line on standard error every 10,000 rows. */
+export function progressLines(label: string): Progress {
   let printed = 0;
-  return {
-    update(seen) {
-      if (out.isTTY) {
-        // A line that fills the last column would begin another one.
-        out.write(`\r\x1b[K${progressLine(label, seen, expected, (out.columns ?? COLUMNS) - 1)}`);
-      } else if (seen - printed >= 10_000) {
-        printed = seen;
-        out.write(`${label}: ${seen} rows so far\n`);
-      }
-    },
-    end() {
-      if (out.isTTY) out.write('\r\x1b[K');
-    },
+  return (seen) => {
+    if (seen - printed < REPORTED_EVERY) return;
+    printed = seen;
+    printAside(`${label}: ${seen} rows so far`);
   };
-}
-
-/** In a narrow terminal the bar is left out first, then the middle of the label. */
-function progressLine(label: string, seen: number, expected: number | undefined, width: number): string {
-  const share = expected ? Math.min(1, seen / expected) : 0;
-  const counted = `${expected ? `${Math.round(share * 100)} % ` : ''}${seen} rows`;
-  const room = width - counted.length - 1;
-  const wide = expected ? Math.min(WIDTH, room - label.length - 1) : 0;
-  if (wide < SHORTEST) return `${shortened(label, Math.max(1, room))} ${counted}`;
-  const filled = Math.round(share * wide);
-  return `${label} ${'█'.repeat(filled)}${'░'.repeat(wide - filled)} ${counted}`;
 }

@@ -138,13 +138,6 @@ export function age(instant: string | null | undefined, now: Date): string {
   return span(Math.max(0, Math.round((now.getTime() - Date.parse(instant)) / 1000)));
 }
 
-/** Shortens text in the middle with `…`: ids differ at their ends. */
-export function shortened(text: string, length: number): string {
-  if (text.length <= length) return text;
-  const rest = length - 1;
-  return `${text.slice(0, Math.ceil(rest / 2))}…${text.slice(text.length - Math.floor(rest / 2))}`;
-}
-
 /** Wraps text at `width` characters and indents further lines. A longer word has a line alone. */
 export function wrapped(text: string, width: number, indent = '  '): string {
   const lines: string[] = [];

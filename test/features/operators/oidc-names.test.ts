@@ -4,7 +4,6 @@ import {
   issueToken,
   listOperators,
   setOperatorByOidc,
-  setOperatorDisabled,
 } from '../../../src/features/operators/db/operators.ts';
 import { neutralName } from '../../../src/features/operators/oidc.ts';
 import { OPERATOR } from '../../sync/scene.ts';
@@ -13,7 +12,6 @@ import {
   ADA,
   app,
   browserOf,
-  latest,
   pages,
   problemIn,
   provider,
@@ -94,41 +92,7 @@ describe('an account of OpenID Connect', () => {
     expect(await who((await signIn()).browser)).toMatchObject({ name: 'ada@example.com' });
   });
 
-  it('renames an account with an unverified name of an earlier release, and reserves the old name', async () => {
-    await scene.sql`insert into operators (name, role, oidc_issuer, oidc_subject)
-      values ('ada@example.com', 'admin', ${provider.issuer}, 'eve')`;
-    provider.person = { sub: 'eve', preferred_username: 'ada@example.com', groups: ['sre'] };
-    const { browser } = await signIn();
-    expect(await who(browser)).toMatchObject({ name: neutral('eve'), role: 'operator' });
-    expect((await latest(3)).map(({ action }) => action)).toEqual([
-      'session.begin',
-      'operator.set-role',
-      'operator.rename',
-    ]);
-    expect((await latest(3))[2]).toMatchObject({
-      by: neutral('eve'),
-      details: { from: 'ada@example.com', reason: 'the issuer has not verified the name' },
-    });
-    expect(await listOperators(scene.store.db)).toMatchObject([
-      { name: 'ada@example.com', disabledAt: expect.any(String) },
-      { name: neutral('eve'), disabledAt: null },
-    ]);
-    // The audit log has her name for actions of another person: an admin must decide.
-    provider.person = ADA;
-    const refused = await signIn();
-    expect([refused.status, problemIn(refused.body)]).toEqual([
-      403,
-      expect.stringContaining('fleetbook operator use-oidc ada@example.com (and operator enable'),
-    ]);
-    await setOperatorByOidc(scene.store.db, OPERATOR, 'ada@example.com');
-    await setOperatorDisabled(scene.store.db, OPERATOR, 'ada@example.com', false);
-    expect(await who((await signIn()).browser)).toMatchObject({ name: 'ada@example.com' });
-    // The next sign-in changes no name.
-    provider.person = { sub: 'eve', groups: ['sre'] };
-    expect(await who((await signIn()).browser)).toMatchObject({ name: neutral('eve') });
-  });
-
-  it('keeps the name of an earlier release if it is the verified address', async () => {
+  it('keeps its name, and gets the verified address of each sign-in', async () => {
     await scene.sql`insert into operators (name, role, oidc_issuer, oidc_subject)
       values ('ada@example.com', 'admin', ${provider.issuer}, ${ADA.sub})`;
     await signIn();

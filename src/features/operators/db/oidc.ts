@@ -2,10 +2,10 @@
 
 import { audit } from '../../../db/audit.ts';
 import type { Database } from '../../../db/connection/connect.ts';
-import { and, eq, isNull, sql } from '../../../db/connection/drizzle.ts';
+import { and, eq, isNull } from '../../../db/connection/drizzle.ts';
 import { operators } from '../../../db/schema.ts';
 import type { Role } from '../../../domain/operator.ts';
-import { nameOfPerson, neutralName, type OidcIdentity } from '../oidc.ts';
+import { nameOfPerson, type OidcIdentity } from '../oidc.ts';
 import { endSessionsOf } from './sessions.ts';
 
 export interface OidcPerson extends OidcIdentity {
@@ -44,7 +44,7 @@ export async function signInByOidc(db: Database, person: OidcPerson, address: st
       await record(known.name, 'operator.end-sessions', { reason: 'no group gives a role any more' });
       return { outcome: 'no-role', account: known.name };
     }
-    const name = (await renameUnverified(tx, person, known, record)) ?? known.name;
+    const { name } = known;
     await tx
       .update(operators)
       .set({ role, verifiedAddress: person.address ?? null })
@@ -76,24 +76,4 @@ async function createOrClaim(tx: Database, person: OidcPerson, role: Role, recor
     .update(operators)
     .set({ ...bound, awaitsOidc: false })
     .where(and(eq(operators.name, name), isFree));
-}
-
-/** Renames an account with an unverified name. A disabled account reserves the old name, which the audit log has. */
-async function renameUnverified(
-  tx: Database,
-  person: OidcPerson,
-  known: { readonly id: number; readonly name: string; readonly verifiedAddress: string | null },
-  record: Recorder,
-): Promise<string | undefined> {
-  const proven = nameOfPerson(person);
-  const neutral = neutralName(person);
-  if (known.verifiedAddress !== null || [proven, neutral].includes(known.name)) return undefined;
-  const isTaken = (await tx.$count(operators, eq(operators.name, proven))) > 0;
-  const name = isTaken ? neutral : proven;
-  await tx.update(operators).set({ name }).where(eq(operators.id, known.id));
-  await tx
-    .insert(operators)
-    .values({ name: known.name, role: 'viewer', awaitsOidc: true, disabledAt: sql`now()` });
-  await record(name, 'operator.rename', { from: known.name, reason: 'the issuer has not verified the name' });
-  return name;
 }
