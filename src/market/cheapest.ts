@@ -1,9 +1,10 @@
 /** The machines that cost least for some hours. Monthly caps change the order of prices, so the scan tests every row that fits. */
-import { type NodePrice, nodePrice, nodePriceBy } from '../domain/prices/cost.ts';
+
 import { MINUTES_PER_MONTH } from '../domain/prices/price.ts';
 import type { PriceTerm } from '../domain/prices/term.ts';
 import { amountOf, type ById } from '../snapshot/document/column-terms.ts';
 import type { CatalogueIndex } from './catalogue-index.ts';
+import { type NodePrice, nodePrice, nodePriceBy } from './costs/cost.ts';
 import type { Filters } from './filters.ts';
 import { firstWhere } from './order.ts';
 import type { OwnPrices } from './own-prices.ts';

@@ -6,6 +6,31 @@ export {
   selectedMachine,
 } from './catalogue-index.ts';
 export { cheapestRows, type Grouping, listPriceOf } from './cheapest.ts';
+export { type Bill, type BilledMachine, billOf, type Needs } from './costs/bill.ts';
+export { type CostedCluster, costClusters, type KnownMachine } from './costs/cheaper-machines.ts';
+export {
+  type Amount,
+  type ClusterCost,
+  clusterCost,
+  machineAmount,
+  monthUnits,
+  NOTHING,
+  type NodePrice,
+  nodePrice,
+  nodePriceBy,
+  PRICED_UNIT,
+  shownAmount,
+  shownMonth,
+  shownTotal,
+  sum,
+} from './costs/cost.ts';
+export {
+  machinesNear,
+  type OrganizationCluster,
+  organizationClusters,
+  type PastPrice,
+  pastPrices,
+} from './costs/organization-costs.ts';
 export { GIGABYTE } from './dictionary.ts';
 export { type Filters, SORT_FIELDS, type Sort } from './filters.ts';
 export { type FoundMachine, findMachine, machineAt, ofTerm, rowOf } from './find-machine.ts';

@@ -1,9 +1,9 @@
 /** The own prices of an organization for the rows of an index, whose list prices may be those of any term. */
 
-import { nodePrice, nodePriceBy } from '../domain/prices/cost.ts';
 import { percentOff } from '../domain/prices/price.ts';
 import type { BookForTerm, PriceBookEntry } from '../domain/prices/price-book.ts';
 import { type CatalogueIndex, indexedMachine, selectedMachine } from './catalogue-index.ts';
+import { nodePrice, nodePriceBy } from './costs/cost.ts';
 import { rowOf } from './find-machine.ts';
 
 export interface OwnPrices {

@@ -4,28 +4,26 @@ import type { ClusterDocument } from '../../domain/cluster.ts';
 import { lruOfEntries } from '../../domain/lru.ts';
 import type { MachineFactsDocument } from '../../domain/machine.ts';
 import type { MachineFacts } from '../../domain/machine-facts.ts';
-import {
-  type Amount,
-  clusterCost,
-  machineAmount,
-  type NodePrice,
-  shownAmount,
-  shownMonth,
-} from '../../domain/prices/cost.ts';
 import { difference, HOURS_PER_MONTH, ratio } from '../../domain/prices/price.ts';
 import {
+  type Amount,
   type CatalogueIndex,
   cheapestRows,
+  clusterCost,
   type Filters,
   type FoundMachine,
   findMachine,
   GIGABYTE,
+  machineAmount,
   machineAt,
   machineOfRow,
+  type NodePrice,
   type OwnPrices,
   ofTerm,
   type PriceBooks,
   type Rows,
+  shownAmount,
+  shownMonth,
 } from '../../market/market.ts';
 import type { MachineKind } from '../../snapshot/document/columns.ts';
 import type { AlternativeShown, AlternativesDocument } from './alternatives-schema.ts';

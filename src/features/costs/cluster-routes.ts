@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { monthUnits } from '../../domain/prices/cost.ts';
 import { PRICE_TERMS } from '../../domain/prices/term.ts';
 import { readInstant } from '../../domain/text/time-span.ts';
 import { type Operation, operation } from '../../http/operation.ts';
@@ -12,6 +11,7 @@ import {
   wordParameter,
 } from '../../http/protocol/parameters.ts';
 import { slugParameter as slug } from '../../http/routes/clusters.ts';
+import { monthUnits } from '../../market/market.ts';
 import { whenThere } from '../../snapshot/document/answer.ts';
 import { alternativesSchema } from './alternatives-schema.ts';
 import type { CostsReader } from './costs-reader.ts';

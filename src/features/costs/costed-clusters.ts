@@ -1,6 +1,6 @@
 /** What costs need of the clusters of an organization. */
 import type { ClusterDocument } from '../../domain/cluster.ts';
-import { type Amount, clusterCost } from '../../domain/prices/cost.ts';
+import { type Amount, clusterCost } from '../../market/market.ts';
 import type { Document } from '../../snapshot/document/document.ts';
 
 export type Where = Pick<ClusterDocument, 'provider' | 'region'>;

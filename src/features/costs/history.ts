@@ -1,9 +1,8 @@
 /** The cost of a cluster of today at the prices of the past, as steps. Pure. */
 import type { PriceHistory } from '../../db/prices/costs.ts';
 import type { ClusterDocument } from '../../domain/cluster.ts';
-import { clusterCost, shownTotal } from '../../domain/prices/cost.ts';
 import { bookForTerm, type PriceBookEntry, type SelectedMachine } from '../../domain/prices/price-book.ts';
-import { selectedMachine } from '../../market/market.ts';
+import { clusterCost, selectedMachine, shownTotal } from '../../market/market.ts';
 import type { Inputs } from './inputs.ts';
 import { type Price, storedPrice, unknownPrice } from './prices.ts';
 import type { CostHistoryDocument } from './schema.ts';

@@ -1,5 +1,5 @@
 /** The costs of all clusters of an organization. Pure. */
-import { type Amount, machineAmount, NOTHING, sum } from '../../domain/prices/cost.ts';
+import { type Amount, machineAmount, NOTHING, sum } from '../../market/market.ts';
 import type { CostedCluster, CostedClusters, Where } from './costed-clusters.ts';
 import { isSamePrice, type Priced } from './prices.ts';
 

@@ -1,9 +1,14 @@
 /** The prices of clusters' machines: published ones from the index in memory, all others from PostgreSQL. Pure. */
 import type { PricedMachine } from '../../db/prices/costs.ts';
-import { type NodePrice, nodePrice, nodePriceBy } from '../../domain/prices/cost.ts';
 import type { BookForTerm, SelectedMachine } from '../../domain/prices/price-book.ts';
 import type { PriceTerm, StoredTerms } from '../../domain/prices/term.ts';
-import { type FoundMachine, selectedMachine } from '../../market/market.ts';
+import {
+  type FoundMachine,
+  type NodePrice,
+  nodePrice,
+  nodePriceBy,
+  selectedMachine,
+} from '../../market/market.ts';
 import type { StoredMachines } from './stored-machines.ts';
 
 export const PRICE_SOURCES = ['list', 'own'] as const;

@@ -1,15 +1,15 @@
 /** Costs as answers show them. Pure. */
 import type { ClusterDocument } from '../../domain/cluster.ts';
+import { writeCursor } from '../../http/protocol/page-cursor.ts';
 import {
   type Amount,
   type ClusterCost,
   clusterCost,
+  firstWhere,
   PRICED_UNIT,
   shownAmount,
   shownTotal,
-} from '../../domain/prices/cost.ts';
-import { writeCursor } from '../../http/protocol/page-cursor.ts';
-import { firstWhere } from '../../market/market.ts';
+} from '../../market/market.ts';
 import type { CostOfCluster, OrganizationCosts, Total } from './organization-costs.ts';
 import type { Price, Priced, PriceQuestion } from './prices.ts';
 import type { CostDocument, CostsDocument, MachinePart } from './schema.ts';

@@ -1,13 +1,15 @@
 /** Answers from the plans of all regions in memory. */
 import type { PublishedPlan } from '../../domain/database-plan.ts';
-import { machineAmount, nodePrice, shownMonth } from '../../domain/prices/cost.ts';
 import { readCursor, writeCursor } from '../../http/protocol/page-cursor.ts';
 import {
   type CatalogueIndex,
   type IndexedRegion,
+  machineAmount,
+  nodePrice,
   regionsIn,
   regionsOf,
   type SearchState,
+  shownMonth,
 } from '../../market/market.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
 import { jsonBody } from '../../snapshot/document/body.ts';

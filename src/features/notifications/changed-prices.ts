@@ -3,13 +3,13 @@ import type { Database } from '../../db/connection/connect.ts';
 import { sql } from '../../db/connection/drizzle.ts';
 import type { RowOf } from '../../db/connection/statements.ts';
 import type { SeenState } from '../../db/schema.ts';
-import { nodePrice, nodePriceBy } from '../../domain/prices/cost.ts';
 import {
   type BookForTerm,
   bookForTerm,
   type PriceBookEntry,
   type SelectedMachine,
 } from '../../domain/prices/price-book.ts';
+import { nodePrice, nodePriceBy } from '../../market/market.ts';
 import { BOOK_ENTRY_JSON } from '../../snapshot/document/price-book.ts';
 import type { ChangedPrice, StatedPrice } from './events.ts';
 

@@ -1,13 +1,15 @@
 /** Savings of an organization's clusters that have become possible. */
 import type { Sql } from '../../db/connection/client.ts';
+import type { SeenState } from '../../db/schema.ts';
 import {
+  type CostedCluster,
+  costClusters,
   machinesNear,
+  monthUnits,
   type OrganizationCluster,
   organizationClusters,
-} from '../../db/prices/organization-costs.ts';
-import type { SeenState } from '../../db/schema.ts';
-import { type CostedCluster, costClusters } from '../../domain/prices/cheaper-machines.ts';
-import { monthUnits, shownMonth } from '../../domain/prices/cost.ts';
+  shownMonth,
+} from '../../market/market.ts';
 import { storedEntries } from '../../snapshot/document/price-book.ts';
 import type { PossibleSaving } from './events.ts';
 

@@ -3,10 +3,15 @@ import type { Sql } from '../../db/connection/client.ts';
 import { instant } from '../../db/connection/instant-text.ts';
 import type { Organization } from '../../db/organizations.ts';
 import { storedCurrency } from '../../db/prices/currency.ts';
-import { machinesNear, organizationClusters } from '../../db/prices/organization-costs.ts';
 import { IS_PUBLISHED } from '../../db/shown-rows.ts';
-import { costClusters } from '../../domain/prices/cheaper-machines.ts';
-import { type ClusterCost, shownMonth, sum } from '../../domain/prices/cost.ts';
+import {
+  type ClusterCost,
+  costClusters,
+  machinesNear,
+  organizationClusters,
+  shownMonth,
+  sum,
+} from '../../market/market.ts';
 import { storedEntries } from '../../snapshot/document/price-book.ts';
 import type { EntryPreview, GivenEntry, MonthCost } from './api.ts';
 import { readNames } from './names.ts';

@@ -1,13 +1,16 @@
-import { type Bill, type BilledMachine, billOf, type Needs } from '../../domain/prices/bill.ts';
-import { nodePriceBy } from '../../domain/prices/cost.ts';
 import type { PriceTerm } from '../../domain/prices/term.ts';
 import {
+  type Bill,
+  type BilledMachine,
+  billOf,
   type CatalogueIndex,
   cheapestRows,
   type Filters,
   type Grouping,
   indexedMachine,
   listPriceOf,
+  type Needs,
+  nodePriceBy,
   type OwnPrices,
 } from '../../market/market.ts';
 

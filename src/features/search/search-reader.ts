@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import type { Needs } from '../../domain/prices/bill.ts';
 import type { PriceTerm } from '../../domain/prices/term.ts';
 import { readCursor, writeCursor } from '../../http/protocol/page-cursor.ts';
 import {
@@ -7,6 +6,7 @@ import {
   type Filters,
   type MachineField,
   machineOfRow,
+  type Needs,
   type OwnPrices,
   ofTerm,
   type PriceBooks,

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { nodePrice, nodePriceBy } from '../../../src/domain/prices/cost.ts';
 import { percentOff } from '../../../src/domain/prices/price.ts';
 import {
   bookForTerm,
@@ -10,6 +9,7 @@ import {
   type SelectedMachine,
 } from '../../../src/domain/prices/price-book.ts';
 import { type PriceTerm, TERMS } from '../../../src/domain/prices/term.ts';
+import { nodePrice, nodePriceBy } from '../../../src/market/costs/cost.ts';
 import { priceBookEntry as entry } from '../../support/price-book-entry.ts';
 
 const JANUARY = '2026-01-01T00:00:00Z';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { OrganizationCluster } from '../../../src/db/prices/organization-costs.ts';
-import type { KnownMachine } from '../../../src/domain/prices/cheaper-machines.ts';
 import { costsOverTime } from '../../../src/features/console/routes/costs/cost-history.ts';
+import type { KnownMachine } from '../../../src/market/costs/cheaper-machines.ts';
+import type { OrganizationCluster } from '../../../src/market/costs/organization-costs.ts';
 
 const machine = (id: number): KnownMachine => ({
   ...{ id, name: `m${id}`, regionId: 1, providerId: 1, cpu: 2, bytes: 4 },

@@ -2,10 +2,10 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { createToken } from '../../../src/db/tokens.ts';
-import { nodePrice, nodePriceBy } from '../../../src/domain/prices/cost.ts';
 import { decimal, product } from '../../../src/domain/prices/price.ts';
 import { bookForTerm, type PriceBookEntry } from '../../../src/domain/prices/price-book.ts';
 import { buildApp } from '../../../src/http/app.ts';
+import { nodePrice, nodePriceBy } from '../../../src/market/costs/cost.ts';
 import { entriesOf } from '../../../src/snapshot/document/price-book.ts';
 import { addMachine, addOrganization, addProvider, addRegion } from '../../snapshot/rows.ts';
 import { sceneForEachTest, type TestReader } from '../../snapshot/scene.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { nodePrice, nodePriceBy } from '../../../src/domain/prices/cost.ts';
 import { bookForTerm, type PriceBookEntry } from '../../../src/domain/prices/price-book.ts';
 import { type CatalogueIndex, emptyIndex } from '../../../src/market/catalogue-index.ts';
+import { nodePrice, nodePriceBy } from '../../../src/market/costs/cost.ts';
 import type { Filters, Sort } from '../../../src/market/filters.ts';
 import { type OwnPrices, ownPrices } from '../../../src/market/own-prices.ts';
 import { searchOwn } from '../../../src/market/own-search.ts';

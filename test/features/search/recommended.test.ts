@@ -1,13 +1,13 @@
 /** Recommendations compared with the bills of all machines. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { billOf, type Needs } from '../../../src/domain/prices/bill.ts';
-import { nodePrice, nodePriceBy } from '../../../src/domain/prices/cost.ts';
 import { bookForTerm } from '../../../src/domain/prices/price-book.ts';
 import type { StoredRegionPrice } from '../../../src/domain/prices/region-price.ts';
 import type { StoredTerms } from '../../../src/domain/prices/term.ts';
 import { recommended } from '../../../src/features/search/recommend.ts';
 import { emptyIndex, updateIndex } from '../../../src/market/catalogue-index.ts';
+import { billOf, type Needs } from '../../../src/market/costs/bill.ts';
+import { nodePrice, nodePriceBy } from '../../../src/market/costs/cost.ts';
 import { ofTerm } from '../../../src/market/find-machine.ts';
 import { ownPrices } from '../../../src/market/own-prices.ts';
 import { priceBookEntry as entry } from '../../support/price-book-entry.ts';

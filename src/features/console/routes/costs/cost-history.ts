@@ -1,15 +1,17 @@
 /** What the clusters of today cost at past prices. Pure. */
-import type { OrganizationCluster, PastPrice } from '../../../../db/prices/organization-costs.ts';
-import type { KnownMachine } from '../../../../domain/prices/cheaper-machines.ts';
+
+import { bookForTerm, type PriceBookEntry } from '../../../../domain/prices/price-book.ts';
 import {
   clusterCost,
+  type KnownMachine,
   machineAmount,
   type NodePrice,
   nodePrice,
   nodePriceBy,
+  type OrganizationCluster,
+  type PastPrice,
   shownMonth,
-} from '../../../../domain/prices/cost.ts';
-import { bookForTerm, type PriceBookEntry } from '../../../../domain/prices/price-book.ts';
+} from '../../../../market/market.ts';
 import type { CostsAnswer } from '../api.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,13 +1,15 @@
 import type { FastifyInstance } from 'fastify';
 import { storedCurrency } from '../../../../db/prices/currency.ts';
 import {
+  type CostedCluster,
+  costClusters,
   machinesNear,
   type OrganizationCluster,
   organizationClusters,
   pastPrices,
-} from '../../../../db/prices/organization-costs.ts';
-import { type CostedCluster, costClusters } from '../../../../domain/prices/cheaper-machines.ts';
-import { shownMonth, sum } from '../../../../domain/prices/cost.ts';
+  shownMonth,
+  sum,
+} from '../../../../market/market.ts';
 import { windowOf } from '../../../../ops/parameters.ts';
 import { storedEntries } from '../../../../snapshot/document/price-book.ts';
 import type { ClusterCosts, CostRow, CostShare, CostsAnswer } from '../api.ts';

@@ -1,6 +1,6 @@
 import type { MachinePriced, PriceHistory } from '../../../../db/prices/costs.ts';
-import { machineAmount, nodePrice, shownAmount } from '../../../../domain/prices/cost.ts';
 import { type StoredTerms, TERMS, type Term } from '../../../../domain/prices/term.ts';
+import { machineAmount, nodePrice, shownAmount } from '../../../../market/market.ts';
 import type { MachineCosts, PastTerm, ShownTerm } from '../api.ts';
 
 /** Returns what a machine costs on each term now and in the past. Pure. */

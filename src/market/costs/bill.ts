@@ -1,8 +1,8 @@
 /** What a machine costs with storage, traffic and addresses. Exact: the parts add up to the total. */
 import Big from 'big.js';
+import { HOURS_PER_MONTH } from '../../domain/prices/price.ts';
+import type { RegionItem, StoredRegionPrice } from '../../domain/prices/region-price.ts';
 import { AMOUNT_PLACES, type NodePrice } from './cost.ts';
-import { HOURS_PER_MONTH } from './price.ts';
-import type { RegionItem, StoredRegionPrice } from './region-price.ts';
 
 const Exact = Big();
 // Enough for a quotient that is rounded once more.

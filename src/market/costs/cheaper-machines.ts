@@ -1,8 +1,13 @@
 /** What the clusters of an organization cost on demand, and which machine of the same region costs least. Pure. */
-import type { ClusterDocument } from '../cluster.ts';
-import type { MachineFacts } from '../machine-facts.ts';
+import type { ClusterDocument } from '../../domain/cluster.ts';
+import type { MachineFacts } from '../../domain/machine-facts.ts';
+import {
+  type BookForTerm,
+  bookForTerm,
+  type PriceBookEntry,
+  type SelectedMachine,
+} from '../../domain/prices/price-book.ts';
 import { type ClusterCost, clusterCost, machineAmount, type NodePrice, nodePriceBy } from './cost.ts';
-import { type BookForTerm, bookForTerm, type PriceBookEntry, type SelectedMachine } from './price-book.ts';
 
 export interface KnownMachine extends SelectedMachine, Pick<MachineFacts, 'architecture' | 'cpuKind'> {
   readonly cpu: number;

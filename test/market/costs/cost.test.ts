@@ -8,7 +8,7 @@ import {
   machineAmount,
   type NodePrice,
   shownAmount,
-} from '../../../src/domain/prices/cost.ts';
+} from '../../../src/market/costs/cost.ts';
 
 // An independent calculation, with another library than the product's.
 const Wide = Big();

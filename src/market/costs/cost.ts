@@ -1,6 +1,6 @@
 /** What a cluster costs. Amounts are whole numbers of small units, so that parts add up exactly. See docs/decisions/0096. */
-import type { ClusterDocument, DiskSizeUnit } from '../cluster.ts';
-import type { MemoryUnit } from '../machine.ts';
+import type { ClusterDocument, DiskSizeUnit } from '../../domain/cluster.ts';
+import type { MemoryUnit } from '../../domain/machine.ts';
 import {
   decimal,
   MINUTES_PER_MONTH,
@@ -9,8 +9,8 @@ import {
   rounded,
   type Unscaled,
   unscaled,
-} from './price.ts';
-import type { PriceBookEntry } from './price-book.ts';
+} from '../../domain/prices/price.ts';
+import type { PriceBookEntry } from '../../domain/prices/price-book.ts';
 
 /** Places of an amount per minute. */
 const MINUTE_PLACES = 12;

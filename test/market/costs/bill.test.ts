@@ -7,7 +7,7 @@ import {
   type BilledPrice,
   billOf,
   type Needs,
-} from '../../../src/domain/prices/bill.ts';
+} from '../../../src/market/costs/bill.ts';
 
 const amount = (digits: number, most = 10n ** 6n) =>
   fc

@@ -1,8 +1,9 @@
 /** Reads the inputs of the costs of an organization's clusters, for operators and webhooks. */
-import type { KnownMachine, StoredCluster } from '../../domain/prices/cheaper-machines.ts';
-import { nodePrice } from '../../domain/prices/cost.ts';
-import type { Sql } from '../connection/client.ts';
-import { DISKS_JSON, IS_PUBLISHED } from '../shown-rows.ts';
+
+import type { Sql } from '../../db/connection/client.ts';
+import { DISKS_JSON, IS_PUBLISHED } from '../../db/shown-rows.ts';
+import type { KnownMachine, StoredCluster } from './cheaper-machines.ts';
+import { nodePrice } from './cost.ts';
 
 export interface OrganizationCluster extends StoredCluster {
   readonly id: number;

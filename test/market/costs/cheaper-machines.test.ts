@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { costClusters, type KnownMachine } from '../../../src/domain/prices/cheaper-machines.ts';
-import { nodePriceBy } from '../../../src/domain/prices/cost.ts';
 import type { PriceBookEntry } from '../../../src/domain/prices/price-book.ts';
+import { costClusters, type KnownMachine } from '../../../src/market/costs/cheaper-machines.ts';
+import { nodePriceBy } from '../../../src/market/costs/cost.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');
 const machine = (id: number, fields: Partial<KnownMachine> & { price?: string } = {}): KnownMachine => ({
