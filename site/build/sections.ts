@@ -12,14 +12,7 @@ export interface Section {
 export const SECTIONS: readonly Section[] = [
   {
     label: 'Start',
-    pages: [
-      'README.md',
-      'docs/concepts.md',
-      'docs/demo.md',
-      'docs/demo/*',
-      'docs/install.md',
-      'docs/comparison.md',
-    ],
+    pages: ['README.md', 'docs/demo.md', 'docs/demo/*', 'docs/install.md', 'docs/comparison.md'],
   },
   {
     label: 'Read the API',
@@ -36,7 +29,7 @@ export const SECTIONS: readonly Section[] = [
   },
   {
     label: 'Configure',
-    pages: ['docs/settings.md', 'docs/sources.md', 'docs/configuration.md', 'docs/adapters.md'],
+    pages: ['docs/configuration.md', 'docs/adapters.md'],
   },
   {
     label: 'Operate',
@@ -47,29 +40,20 @@ export const SECTIONS: readonly Section[] = [
       'docs/guards.md',
       'docs/alerts.md',
       'docs/runbook.md',
-      'docs/sizing.md',
       'docs/kubernetes.md',
       'deploy/helm/fleetbook/README.md',
-      'docs/postgres.md',
-      'docs/redis.md',
-      'docs/upgrades.md',
-      'docs/backup-and-restore.md',
+      'docs/servers.md',
+      'docs/releases.md',
       'CHANGELOG.md',
     ],
   },
   {
     label: 'Security',
-    pages: [
-      'docs/security.md',
-      'docs/hardening.md',
-      'docs/threat-model.md',
-      'docs/privacy.md',
-      'SECURITY.md',
-    ],
+    pages: ['docs/hardening.md', 'docs/privacy.md', 'SECURITY.md'],
   },
   {
     label: 'Reliability and speed',
-    pages: ['docs/outages.md', 'docs/reliability.md', 'docs/performance.md'],
+    pages: ['docs/reliability.md', 'docs/performance.md'],
   },
   {
     label: 'Develop',
@@ -78,9 +62,7 @@ export const SECTIONS: readonly Section[] = [
       'CONTRIBUTING.md',
       'docs/ARCHITECTURE.md',
       'docs/glossary.md',
-      'docs/releases.md',
       'AGENTS.md',
-      'docs/roadmap.md',
       'GOVERNANCE.md',
       'CODE_OF_CONDUCT.md',
     ],

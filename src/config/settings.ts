@@ -52,7 +52,7 @@ export const secret = <T>(describe: string, read: (text: string) => T) => ({
 /** The settings of the core. Each feature has its own, see `src/app/feature-settings.ts`. */
 export const SETTINGS = {
   DATABASE_URL: secret(
-    'PostgreSQL; the user owns the schema and may create roles. One host, also for a cluster: see docs/postgres.md. `up` without it: embedded',
+    'PostgreSQL; the user owns the schema and may create roles. One host, also for a cluster: see docs/servers.md. `up` without it: embedded',
     postgresUrl,
   ),
   DIRECT_DATABASE_URL: secret(
@@ -61,7 +61,7 @@ export const SETTINGS = {
   ),
   READER_DATABASE_URL: secret('PostgreSQL for `serve`, if the API has its own user or replica', postgresUrl),
   REDIS_URL: secret(
-    'Redis for queues and cache; also `redis+cluster://` and `redis+sentinel://`, see docs/redis.md. `up` without it: a private process',
+    'Redis for queues and cache; also `redis+cluster://` and `redis+sentinel://`, see docs/servers.md. `up` without it: a private process',
     redisUrl,
   ),
   QUEUE_REDIS_URL: secret('Redis for the queues; must not evict (`maxmemory-policy noeviction`)', redisUrl),

@@ -124,7 +124,7 @@ describe('a configuration file in the documentation', () => {
   const isRight = new Ajv({ strict: true, strictTypes: false, allErrors: true }).compile(configSchema());
 
   it('is found on these pages', () => {
-    const pages = ['docs/sources.md', 'docs/adapters.md', 'docs/configuration.md'];
+    const pages = ['docs/configuration.md', 'docs/adapters.md'];
     expect(examples.map(({ page }) => page)).toEqual(expect.arrayContaining(pages));
   });
 

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { inPackage } from '../../src/config/package.ts';
 
-const PAGE = readFileSync(inPackage('docs/threat-model.md'), 'utf8');
+const PAGE = readFileSync(inPackage('docs/hardening.md'), 'utf8');
 
 interface Control {
   readonly threat: string;
@@ -25,7 +25,7 @@ const CONTROLS = controlsOf(PAGE);
 describe('the threat model', () => {
   it('has controls at each boundary', () => {
     expect(CONTROLS.length).toBeGreaterThan(30);
-    for (const boundary of [1, 2, 3, 6, 7]) expect(PAGE).toMatch(new RegExp(`^### ${boundary}\\. `, 'm'));
+    for (const boundary of [1, 2, 3, 6, 7]) expect(PAGE).toMatch(new RegExp(`^#### ${boundary}\\. `, 'm'));
   });
 
   it.each(CONTROLS)('names a proof of the control of: $threat', ({ proof }) => {
