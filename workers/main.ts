@@ -12,7 +12,7 @@ import type { Sql } from '../src/db/connection/client.ts';
 import type { Store } from '../src/db/connection/connect.ts';
 import type { ServerSetting } from '../src/db/connection/server-problem.ts';
 import { pruneDifferences } from '../src/db/differences.ts';
-import { pruneChanges } from '../src/db/runs/machine-changes.ts';
+import { pruneChanges } from '../src/db/runs/stored-changes.ts';
 import { discontinueEnded } from '../src/db/sync/catalogue/end-of-sale.ts';
 import { pruneRuns } from '../src/db/sync/run.ts';
 import { pruneSlots } from '../src/db/sync/slots.ts';

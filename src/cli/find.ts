@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import type { Environment } from '../config/source-config.ts';
-import { type FoundCluster, searchClusters } from '../db/clusters.ts';
-import { type FoundMachine, searchMachines } from '../db/machines.ts';
 import { storedCurrency } from '../db/prices/currency.ts';
 import { hourly } from '../domain/text/quantities.ts';
+import { type FoundCluster, searchClusters } from '../features/console/queries/clusters.ts';
+import { type FoundMachine, searchMachines } from '../features/console/queries/machines.ts';
 import { existingOrganization } from './accounts/org.ts';
 import { knownProvider } from './terminal/known-provider.ts';
 import { openDatabase } from './terminal/open-database.ts';

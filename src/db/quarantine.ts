@@ -9,7 +9,6 @@ import type { ConnectionDatabase } from './connection/connect.ts';
 import { alias, and, eq, isNotNull, sql } from './connection/drizzle.ts';
 import { instant } from './connection/instant-text.ts';
 import { array, insertInto, nameOf } from './connection/statements.ts';
-import type { FoundMachine } from './machines.ts';
 import { quarantinedRows as stored } from './schema.ts';
 
 export interface QuarantinedRow extends RejectedKey {
@@ -106,39 +105,6 @@ export async function writeQuarantine(
         ${nameOf(stored.organization)} = ${excluded.organization}, ${nameOf(stored.price)} = ${excluded.price},
         ${nameOf(stored.approvedAt)} = coalesce(${excluded.approvedAt}, case when ${isSame} then ${stored.approvedAt} end)
     where not ${isSame} or ${stored.approvedAt} is null and ${excluded.approvedAt} is not null`);
-}
-
-export interface ExcludedMachine extends Pick<FoundMachine, 'id' | 'name' | 'cpu' | 'ram' | 'ramUnit'> {
-  readonly regionCode: string;
-  readonly reason: string;
-  /** As the source states it; null without a price. */
-  readonly amount: string | null;
-  readonly per: string | null;
-  readonly currency: string | null;
-}
-
-export interface ExcludedMachines {
-  readonly total: number;
-  readonly reasons: readonly { readonly reason: string; readonly count: number }[];
-  readonly rows: readonly ExcludedMachine[];
-}
-
-export async function excludedMachines(
-  sql: Sql,
-  sourceId: string,
-  limit: number | undefined,
-): Promise<ExcludedMachines> {
-  const reasons = await sql<{ reason: string; count: number }[]>`
-    select excluded_reason as reason, count(*)::int as count from machines
-    where source_id = ${sourceId} and retired_at is null and excluded_reason is not null
-    group by 1 order by 2 desc, 1`;
-  const rows = await sql<ExcludedMachine[]>`
-    select m.id, r.code as "regionCode", m.name, m.excluded_reason as reason, m.cpu, m.ram::float as ram,
-      m.ram_unit as "ramUnit", m.source_amount::text as amount, m.source_per as per, m.source_currency as currency
-    from machines m join regions r on r.id = m.region_id
-    where m.source_id = ${sourceId} and m.retired_at is null and m.excluded_reason is not null
-    order by m.excluded_reason, r.code collate "C", m.name collate "C" limit ${limit ?? null}`;
-  return { total: reasons.reduce((sum, { count }) => sum + count, 0), reasons, rows };
 }
 
 export interface SourceReasons {

@@ -2,8 +2,8 @@
 
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { auditRecords } from '../../src/db/audit.ts';
 import { readLineage } from '../../src/db/lineage.ts';
+import { auditRecords } from '../../src/features/console/queries/audit.ts';
 import { type CommandScene, openCommandScene } from '../support/command-scene.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { runCommand } from '../support/run-command.ts';

@@ -1,7 +1,7 @@
 /** Commands about the runs of sources, and about several sources at once. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { auditRecords } from '../../src/db/audit.ts';
 import { registerSource } from '../../src/db/sync/run.ts';
+import { auditRecords } from '../../src/features/console/queries/audit.ts';
 import { type CommandScene, openCommandScene } from '../support/command-scene.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { hetzner } from '../support/provider-answers.ts';

@@ -2,7 +2,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { storeDecided } from '../../src/app/actions/batch.ts';
 import { type Administration, administration } from '../../src/db/administration.ts';
-import { audit, auditRecords } from '../../src/db/audit.ts';
+import { audit } from '../../src/db/audit.ts';
 import { openStore } from '../../src/db/connection/connect.ts';
 import { decide, undoRejection } from '../../src/db/held-batches.ts';
 import { findOrganization } from '../../src/db/organizations.ts';
@@ -11,6 +11,7 @@ import { disableSource, enableSource } from '../../src/db/sync/disabled.ts';
 import { retireSource } from '../../src/db/sync/retire.ts';
 import type { Decider, Way } from '../../src/domain/operator.ts';
 import { SCOPES } from '../../src/domain/scope.ts';
+import { auditRecords } from '../../src/features/console/queries/audit.ts';
 import { type HeldScene, LINODE, openHeldScene } from '../app/held-scene.ts';
 import { cluster } from '../sync/cluster-rows.ts';
 import { OPERATOR, offer, offers, region } from '../sync/scene.ts';

@@ -1,10 +1,10 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { auditRecords } from '../../src/db/audit.ts';
-import { runRecord } from '../../src/db/runs/records.ts';
 import { sourceStatus } from '../../src/db/sources.ts';
 import { cancelRun } from '../../src/db/sync/live-runs.ts';
 import { finishRun, NO_COUNTS, registerSource } from '../../src/db/sync/run.ts';
 import { beginAttempt, claimSlot } from '../../src/db/sync/slots.ts';
+import { auditRecords } from '../../src/features/console/queries/audit.ts';
+import { runRecord } from '../../src/features/console/queries/runs.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
 import { until } from '../support/until.ts';
 import { untilWaiting } from '../support/waiting.ts';

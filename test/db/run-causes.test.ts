@@ -1,9 +1,9 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest';
-import { auditRecords } from '../../src/db/audit.ts';
-import { sourceRuns } from '../../src/db/runs/records.ts';
 import { disableSource } from '../../src/db/sync/disabled.ts';
 import { beginRun, type RunOrigin, registerSource } from '../../src/db/sync/run.ts';
 import { causeInWords } from '../../src/domain/run.ts';
+import { auditRecords } from '../../src/features/console/queries/audit.ts';
+import { sourceRuns } from '../../src/features/console/queries/runs.ts';
 import { OPERATOR, openScene, type Scene } from '../sync/scene.ts';
 
 const SLOT = '2026-03-01T10:00:00Z';

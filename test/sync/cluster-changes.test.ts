@@ -2,12 +2,16 @@
 import fc from 'fast-check';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { deleteOrganization } from '../../src/db/organizations.ts';
-import { type ClusterChange, type ClusterState, clusterChanges } from '../../src/db/runs/cluster-changes.ts';
-import type { ChangeScope } from '../../src/db/runs/machine-changes.ts';
-import { sourceRuns } from '../../src/db/runs/records.ts';
 import { retireSource } from '../../src/db/sync/retire.ts';
 import { deleteUser } from '../../src/db/users.ts';
 import { CLUSTER_FIELDS } from '../../src/domain/run.ts';
+import {
+  type ClusterChange,
+  type ClusterState,
+  clusterChanges,
+} from '../../src/features/console/queries/cluster-changes.ts';
+import type { ChangeScope } from '../../src/features/console/queries/machine-changes.ts';
+import { sourceRuns } from '../../src/features/console/queries/runs.ts';
 import { cluster, disk } from './cluster-rows.ts';
 import { LAX, OPERATOR, openScene, type Scene } from './scene.ts';
 

@@ -1,8 +1,8 @@
 /** A machine with an announced end leaves the catalogue when that time comes, also if its source reports nothing new. */
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { machineChanges } from '../../src/db/runs/machine-changes.ts';
 import { discontinueEnded } from '../../src/db/sync/catalogue/end-of-sale.ts';
 import { retireSource } from '../../src/db/sync/retire.ts';
+import { machineChanges } from '../../src/features/console/queries/machine-changes.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
 import { LAX, OPERATOR, offer, openScene, region, type Scene } from './scene.ts';
 

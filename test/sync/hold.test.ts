@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { decide, heldItems, pendingBatches } from '../../src/db/held-batches.ts';
-import { sourceRuns } from '../../src/db/runs/records.ts';
+import { sourceRuns } from '../../src/features/console/queries/runs.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
 import { OPERATOR, offer, offers, openScene, region, rejected, type Scene } from './scene.ts';
 

@@ -1,17 +1,17 @@
 /** The history of machine changes of each run: exactly the changes, and no rows if nothing changed. */
 import fc from 'fast-check';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { pruneChanges } from '../../src/db/runs/stored-changes.ts';
+import { retireSource } from '../../src/db/sync/retire.ts';
+import { pruneRuns } from '../../src/db/sync/run.ts';
 import {
   type ChangeScope,
   changesKeptSince,
   type MachineChange,
   type MachineState,
   machineChanges,
-  pruneChanges,
-} from '../../src/db/runs/machine-changes.ts';
-import { runRecord, sourceRuns } from '../../src/db/runs/records.ts';
-import { retireSource } from '../../src/db/sync/retire.ts';
-import { pruneRuns } from '../../src/db/sync/run.ts';
+} from '../../src/features/console/queries/machine-changes.ts';
+import { runRecord, sourceRuns } from '../../src/features/console/queries/runs.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
 import { cluster } from './cluster-rows.ts';
 import {

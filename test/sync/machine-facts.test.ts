@@ -1,9 +1,9 @@
 /** Facts of a machine besides its size and price: they are stored, compared and published. */
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { heldItems, pendingBatches } from '../../src/db/held-batches.ts';
-import { machineChanges } from '../../src/db/runs/machine-changes.ts';
-import { sourceRuns } from '../../src/db/runs/records.ts';
 import type { MachineFacts } from '../../src/domain/machine-facts.ts';
+import { machineChanges } from '../../src/features/console/queries/machine-changes.ts';
+import { sourceRuns } from '../../src/features/console/queries/runs.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
 import { previewCatalogue } from '../../src/sync/catalogue/catalogue.ts';
 import { DEFAULT_GUARD_LIMITS } from '../../src/sync/guard.ts';

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { sourceRuns } from '../../src/db/runs/records.ts';
 import { REJECTED_KEPT } from '../../src/domain/rejected-rows.ts';
+import { sourceRuns } from '../../src/features/console/queries/runs.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
 import { LAX, offer, offers, openScene, region, rejected, type Scene } from './scene.ts';
 

@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { requestRun } from '../../src/app/actions/source.ts';
 import { openStore } from '../../src/db/connection/connect.ts';
-import { IS_LIVE } from '../../src/db/runs/records.ts';
+import { IS_LIVE } from '../../src/db/runs/status.ts';
 import { sourceStatus } from '../../src/db/sources.ts';
 import { interruptedRuns } from '../../src/db/sync/disabled.ts';
 import { requestAttempt } from '../../src/db/sync/slots.ts';

@@ -1,7 +1,7 @@
 /** The answer of `/v1/machines/<id>` for a machine of a held batch, before and after an approval. */
 import type { SourceConfig } from '../../config/config.ts';
+import type { Sql } from '../../db/connection/client.ts';
 import type { Store } from '../../db/connection/connect.ts';
-import { machinePlace } from '../../db/machines.ts';
 import type { PreviewRow } from '../../db/sync/catalogue/diff.ts';
 import { machineElements } from '../../snapshot/document/build.ts';
 import { loadContent } from '../../snapshot/document/load.ts';
@@ -45,6 +45,25 @@ export async function heldDocument(
     ...shape,
   });
   return { id, now, after: id !== null && place ? json : withoutIds(json) };
+}
+
+interface MachinePlace {
+  readonly regionId: number;
+  readonly regionName: string;
+  readonly machineId: number | null;
+}
+
+async function machinePlace(
+  sql: Sql,
+  providerId: number,
+  regionCode: string,
+  name: string,
+): Promise<MachinePlace | undefined> {
+  const [place] = await sql<MachinePlace[]>`
+    select r.id as "regionId", r.name as "regionName", m.id as "machineId"
+    from regions r left join machines m on m.region_id = r.id and m.name = ${name}
+    where r.provider_id = ${providerId} and r.code = ${regionCode} and r.organization_id is null`;
+  return place;
 }
 
 /** No machine and no region has this id. */

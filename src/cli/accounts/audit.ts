@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Environment } from '../../config/source-config.ts';
-import { type AuditRecord, auditRecords } from '../../db/audit.ts';
 import { detailsText } from '../../domain/operator.ts';
+import { type AuditRecord, auditRecords } from '../../features/console/queries/audit.ts';
 import { UsageFailure } from '../terminal/failure.ts';
 import { openDatabase } from '../terminal/open-database.ts';
 import { addRows, type Env, type PageOptions, pageLimit, readSince } from '../terminal/options.ts';

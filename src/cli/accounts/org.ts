@@ -1,13 +1,9 @@
 import type { Command } from 'commander';
 import type { Environment } from '../../config/config.ts';
 import type { Sql } from '../../db/connection/connect.ts';
-import {
-  findOrganization,
-  listOrganizations,
-  type Organization,
-  type OrganizationSummary,
-} from '../../db/organizations.ts';
+import { findOrganization, type Organization } from '../../db/organizations.ts';
 import { ORGANIZATION_SLUG, readName } from '../../domain/text/names.ts';
+import { listOrganizations, type OrganizationSummary } from '../../features/console/queries/organizations.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 import { openWriter } from '../terminal/open.ts';
 import { openDatabase } from '../terminal/open-database.ts';

@@ -4,15 +4,10 @@ import { FEATURE_CONFIG } from '../../app/features.ts';
 import { readNamedSources } from '../../config/named-sources.ts';
 import type { Environment } from '../../config/source-config.ts';
 import type { Sql } from '../../db/connection/client.ts';
-import {
-  type BatchRecord,
-  type BatchTrail,
-  batchRecords,
-  batchTrail,
-  pendingBatches,
-} from '../../db/held-batches.ts';
-import { runRecord } from '../../db/runs/records.ts';
+import { type BatchRecord, batchRecords, pendingBatches } from '../../db/held-batches.ts';
 import type { HeldSample } from '../../domain/held-sample.ts';
+import { type BatchTrail, batchTrail } from '../../features/console/queries/batches.ts';
+import { runRecord } from '../../features/console/queries/runs.ts';
 import { lineWidth } from '../runs/change-rows.ts';
 import { diffLines, diffOf, runJson } from '../runs/runs.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';

@@ -1,14 +1,18 @@
 import type { Sql } from '../../db/connection/client.ts';
-import { type ClusterChange, type ClusterChanges, clusterChanges } from '../../db/runs/cluster-changes.ts';
+import { factsChange } from '../../domain/machine-facts.ts';
+import { CLUSTER_CHANGES, CLUSTER_FIELDS, MACHINE_CHANGES } from '../../domain/run.ts';
+import {
+  type ClusterChange,
+  type ClusterChanges,
+  clusterChanges,
+} from '../../features/console/queries/cluster-changes.ts';
 import {
   type ChangeScope,
   type MachineChange,
   type MachineChanges,
   type MachineState,
   machineChanges,
-} from '../../db/runs/machine-changes.ts';
-import { factsChange } from '../../domain/machine-facts.ts';
-import { CLUSTER_CHANGES, CLUSTER_FIELDS, MACHINE_CHANGES } from '../../domain/run.ts';
+} from '../../features/console/queries/machine-changes.ts';
 import { alignedLines, memoryText, moreLine, wrapped } from '../terminal/output.ts';
 
 export const lineWidth = (): number => Math.max(80, process.stdout.columns ?? 80);

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Environment } from '../../config/config.ts';
-import type { ClusterChanges } from '../../db/runs/cluster-changes.ts';
-import { changesKeptSince, type MachineChanges } from '../../db/runs/machine-changes.ts';
+import type { ClusterChanges } from '../../features/console/queries/cluster-changes.ts';
+import { changesKeptSince, type MachineChanges } from '../../features/console/queries/machine-changes.ts';
 import { knownProvider } from '../terminal/known-provider.ts';
 import { openDatabase } from '../terminal/open-database.ts';
 import { addRows, type Env, type PageOptions, PROVIDER, pageLimit, readSince } from '../terminal/options.ts';

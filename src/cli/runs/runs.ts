@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import type { Environment } from '../../config/config.ts';
 import type { Sql } from '../../db/connection/client.ts';
-import { type RunRecord, runRecord, runRequests, sourceRuns } from '../../db/runs/records.ts';
-import { isKept, type RunDiff, unshown } from '../../db/runs/timeline.ts';
 import { sourceKind } from '../../db/sources.ts';
 import { type Caused, causeInWords, type Naming } from '../../domain/run.ts';
+import { type RunRecord, runRecord, runRequests, sourceRuns } from '../../features/console/queries/runs.ts';
+import { isKept, type RunDiff, unshown } from '../../features/console/queries/timeline.ts';
 import { knownSource } from '../sources/rejected.ts';
 import { CommandFailure } from '../terminal/failure.ts';
 import { openDatabase } from '../terminal/open-database.ts';

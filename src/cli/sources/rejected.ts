@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import type { Environment } from '../../config/config.ts';
-import { excludedMachines, quarantinedRows } from '../../db/quarantine.ts';
+import { quarantinedRows } from '../../db/quarantine.ts';
 import { sourceKind } from '../../db/sources.ts';
 import { groupReasons, quarantineKey } from '../../domain/rejected-rows.ts';
+import { excludedMachines } from '../../features/console/queries/machines.ts';
 import { UsageFailure } from '../terminal/failure.ts';
 import { openDatabase } from '../terminal/open-database.ts';
 import { addRows, type Env, type PageOptions, pageLimit, SOURCE } from '../terminal/options.ts';

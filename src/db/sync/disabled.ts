@@ -6,7 +6,7 @@ import { audit } from '../audit.ts';
 import type { Database } from '../connection/database.ts';
 import { alias, and, desc, eq, inArray, isNotNull, isNull, sql } from '../connection/drizzle.ts';
 import { increment, nameOf, only, rfc3339 } from '../connection/statements.ts';
-import { INTERRUPTED, IS_LIVE } from '../runs/records.ts';
+import { INTERRUPTED, IS_LIVE } from '../runs/status.ts';
 import { sources, syncRuns } from '../schema.ts';
 
 const DISABLING = {

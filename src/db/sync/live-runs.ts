@@ -7,7 +7,7 @@ import type { Sql } from '../connection/client.ts';
 import type { Connection, Database } from '../connection/database.ts';
 import { alias, and, desc, eq, inArray, sql } from '../connection/drizzle.ts';
 import { increment, nameOf } from '../connection/statements.ts';
-import { IS_LIVE, lockKeyOf } from '../runs/records.ts';
+import { IS_LIVE, lockKeyOf } from '../runs/status.ts';
 import { scheduleSlots, sources, syncRuns } from '../schema.ts';
 import { notAlone } from './disabled.ts';
 import { type BeginOptions, beginRun, type Run } from './run.ts';

@@ -5,7 +5,7 @@ import { auditRow } from '../audit.ts';
 import type { Database } from '../connection/database.ts';
 import { alias, and, eq, inArray, isNull, lt, max, sql } from '../connection/drizzle.ts';
 import { array, increment, insertInto, nameOf } from '../connection/statements.ts';
-import { INTERRUPTED, IS_LIVE, lockKeyOf } from '../runs/records.ts';
+import { INTERRUPTED, IS_LIVE, lockKeyOf } from '../runs/status.ts';
 import { heldBatches, sources, syncRuns } from '../schema.ts';
 import { RAISE } from '../versions.ts';
 import { disablingOf } from './disabled.ts';

@@ -7,7 +7,7 @@ import type { Database } from '../connection/connect.ts';
 import { alias, and, desc, eq, gte, inArray, type SQL, type SQLWrapper, sql } from '../connection/drizzle.ts';
 import { instant } from '../connection/instant-text.ts';
 import { insertInto, nameOf, only, type RowOf, rfc3339 } from '../connection/statements.ts';
-import { IS_LIVE } from '../runs/records.ts';
+import { IS_LIVE } from '../runs/status.ts';
 import { scheduleSlots as slots, sources, syncRuns } from '../schema.ts';
 
 export interface Slot {

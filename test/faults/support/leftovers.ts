@@ -1,6 +1,6 @@
 /** Rows in PostgreSQL that a worker must not leave when it dies, or continues late. */
 import type { Store } from '../../../src/db/connection/connect.ts';
-import { IS_LIVE } from '../../../src/db/runs/records.ts';
+import { IS_LIVE } from '../../../src/db/runs/status.ts';
 import { dirtyDocuments } from '../../../src/db/versions.ts';
 
 /** Returns a line for each kind of row without an owner, and for an active run. */

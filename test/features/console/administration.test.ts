@@ -1,8 +1,8 @@
 /** Organizations, people and tokens in the console: answers, roles, and rows of the audit log. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type AuditRecord, auditRecords } from '../../../src/db/audit.ts';
 import { tokenWorks } from '../../../src/db/tokens.ts';
 import { isWellFormedToken } from '../../../src/domain/token.ts';
+import { type AuditRecord, auditRecords } from '../../../src/features/console/queries/audit.ts';
 import type {
   FoundOrganization,
   FoundOrganizations,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { FoundCluster, FoundClusters } from '../../../src/db/clusters.ts';
+import type { FoundCluster, FoundClusters } from '../../../src/features/console/queries/clusters.ts';
 import type { ClusterAnswer } from '../../../src/features/console/routes/api.ts';
 import { disk } from '../../sync/cluster-rows.ts';
 import { addOrganizations, atHetzner, statesClusters } from './clusters-scene.ts';

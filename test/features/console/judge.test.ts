@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { BatchRecord } from '../../../src/db/held-batches.ts';
 import type { HiddenReason } from '../../../src/db/quarantine.ts';
-import type { RunStatus } from '../../../src/db/runs/records.ts';
+import type { RunStatus } from '../../../src/db/runs/status.ts';
 import type { SourceStatus } from '../../../src/db/sources.ts';
 import { type ConsoleSource, judgeSources } from '../../../src/features/console/routes/overview.ts';
 

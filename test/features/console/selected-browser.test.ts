@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { auditRecords } from '../../../src/db/audit.ts';
+import { auditRecords } from '../../../src/features/console/queries/audit.ts';
 import { CHROMIUM, hasChromium, overflows, PHONE, seriousFindings } from '../../support/browser.ts';
 import { needs } from '../../support/needs.ts';
 import { type BrowserScene, openBrowserScene } from './browser-scene.ts';

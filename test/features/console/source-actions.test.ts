@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { auditRecords } from '../../../src/db/audit.ts';
+import { auditRecords } from '../../../src/features/console/queries/audit.ts';
 import type { ShownSetting, SourceAnswer, TimelineAnswer } from '../../../src/features/console/routes/api.ts';
 import { Browser } from '../operators/accounts-scene.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';

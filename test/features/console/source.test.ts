@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { auditRecords } from '../../../src/db/audit.ts';
-import { sourceTimeline } from '../../../src/db/runs/timeline.ts';
+import { auditRecords } from '../../../src/features/console/queries/audit.ts';
+import { sourceTimeline } from '../../../src/features/console/queries/timeline.ts';
 import type {
   BatchRecord,
   ExcludedAnswer,

@@ -1,6 +1,6 @@
 /** Acknowledged and snoozed alerts, and the messages about them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { auditRecords } from '../../../src/db/audit.ts';
+import { auditRecords } from '../../../src/features/console/queries/audit.ts';
 import {
   acknowledgeAlert,
   alertRecords,

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { auditRecords } from '../../../src/db/audit.ts';
 import { openStore } from '../../../src/db/connection/connect.ts';
 import { deleteOrganization, findOrganization, type Organization } from '../../../src/db/organizations.ts';
 import { webhookMessages } from '../../../src/db/schema.ts';
+import { auditRecords } from '../../../src/features/console/queries/audit.ts';
 import { appendChanges } from '../../../src/features/feed/append.ts';
 import { checkWebhook, MOST_WAITING } from '../../../src/features/notifications/check.ts';
 import { deliver, dueWebhooks } from '../../../src/features/notifications/deliver.ts';

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { auditRecords } from '../../../src/db/audit.ts';
 import type { Way } from '../../../src/domain/operator.ts';
 import { hashToken } from '../../../src/domain/token.ts';
+import { auditRecords } from '../../../src/features/console/queries/audit.ts';
 import {
   createOperator,
   endOperatorSessions,

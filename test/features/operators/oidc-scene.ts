@@ -1,7 +1,7 @@
 /** The operators' server with an issuer of OpenID Connect, and browsers that sign in there. */
 import type { FastifyInstance } from 'fastify';
 import { afterEach, beforeAll, beforeEach, expect } from 'vitest';
-import { auditRecords } from '../../../src/db/audit.ts';
+import { auditRecords } from '../../../src/features/console/queries/audit.ts';
 import type { OidcSettings } from '../../../src/features/operators/settings.ts';
 import { CLIENT, type OidcProvider, oidcProvider } from '../../support/oidc-provider.ts';
 import { openScene, type Scene } from '../../sync/scene.ts';

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { pino } from 'pino';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { auditRecords } from '../../../src/db/audit.ts';
 import { openStore } from '../../../src/db/connection/connect.ts';
 import { newToken } from '../../../src/domain/token.ts';
+import { auditRecords } from '../../../src/features/console/queries/audit.ts';
 import {
   setOperatorByOidc,
   setOperatorDisabled,

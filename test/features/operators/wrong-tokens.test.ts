@@ -1,7 +1,7 @@
 /** Wrong tokens are counted by address for all kinds of sign-in, and recorded. */
 import { pino } from 'pino';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { auditRecords } from '../../../src/db/audit.ts';
+import { auditRecords } from '../../../src/features/console/queries/audit.ts';
 import { revokeOperatorToken } from '../../../src/features/operators/db/tokens.ts';
 import { Refusals } from '../../../src/ops/refusals.ts';
 import { buildOps } from '../../../src/ops/server.ts';

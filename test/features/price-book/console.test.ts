@@ -1,7 +1,7 @@
 /** The routes of price books in the operators' server: answers, roles, and rows of the audit log. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { auditRecords } from '../../../src/db/audit.ts';
 import { createOrganization } from '../../../src/db/organizations.ts';
+import { auditRecords } from '../../../src/features/console/queries/audit.ts';
 import { type ConsoleScene, openConsoleScene } from '../console/scene.ts';
 import { addOperators, Browser } from '../operators/accounts-scene.ts';
 

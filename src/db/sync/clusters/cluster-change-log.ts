@@ -1,7 +1,7 @@
 import type { ConnectionDatabase, Database } from '../../connection/connect.ts';
 import { pgTable, type SQL, sql } from '../../connection/drizzle.ts';
 import { insertInto } from '../../connection/statements.ts';
-import { CLUSTER_STATE, JOIN_OF_STATE } from '../../runs/cluster-changes.ts';
+import { CLUSTER_STATE, JOIN_OF_STATE } from '../../runs/stored-changes.ts';
 import { clusterChanges, clusters } from '../../schema.ts';
 import type { ChangedBy } from '../run.ts';
 import { clusterDiff as d, clusterMissing as missing } from './diff.ts';

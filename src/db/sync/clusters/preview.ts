@@ -1,7 +1,7 @@
 import type { ConnectionDatabase } from '../../connection/connect.ts';
 import { alias, type Column, desc, eq, pgTable, sql } from '../../connection/drizzle.ts';
 import { countIf, type RowOf, selectAs } from '../../connection/statements.ts';
-import { CLUSTER_STATE, JOIN_OF_STATE } from '../../runs/cluster-changes.ts';
+import { CLUSTER_STATE, JOIN_OF_STATE } from '../../runs/stored-changes.ts';
 import { clusters, machines, organizations, providers, users } from '../../schema.ts';
 import { clusterDiff as d, clusterMissing as missing } from './diff.ts';
 

@@ -1,25 +1,21 @@
-import type { AuditRecord } from '../../../db/audit.ts';
-import type { ClusterDetails } from '../../../db/clusters.ts';
-import type { ClusterHistoryEntry } from '../../../db/runs/cluster-changes.ts';
 import type { TokenPage } from '../../../db/tokens.ts';
 import type { ReplacedUser, User, UserName } from '../../../db/users.ts';
 import type { OperatorSummary } from '../../../domain/operator.ts';
+import type { AuditRecord } from '../queries/audit.ts';
+import type { ClusterHistoryEntry } from '../queries/cluster-changes.ts';
+import type { ClusterDetails } from '../queries/clusters.ts';
 
-export type { AuditTerms } from '../../../db/audit.ts';
-export type { ClusterSort, ClusterTerms, FoundCluster, FoundClusters } from '../../../db/clusters.ts';
-export type {
-  FoundOrganization,
-  FoundOrganizations,
-  Organization,
-  OrganizationSort,
-} from '../../../db/organizations.ts';
+export type { Organization } from '../../../db/organizations.ts';
+export type { AuditTerms } from '../queries/audit.ts';
+export type { ClusterSort, ClusterTerms, FoundCluster, FoundClusters } from '../queries/clusters.ts';
+export type { FoundOrganization, FoundOrganizations, OrganizationSort } from '../queries/organizations.ts';
 
 import type { ClusterCosts } from './costs/api-costs.ts';
 
-export type { ClusterHistoryEntry } from '../../../db/runs/cluster-changes.ts';
 export type { TokenSummary } from '../../../db/tokens.ts';
 export type { User } from '../../../db/users.ts';
 export type { OperatorSummary } from '../../../domain/operator.ts';
+export type { ClusterHistoryEntry } from '../queries/cluster-changes.ts';
 
 /** A change. `published` is false if the cache is down, and is updated later. */
 export type Published<T> = T & { readonly published: boolean };

@@ -1,11 +1,8 @@
 /** The answers of the console's routes. The console in the browser shares these types. Instants are RFC 3339 in UTC. */
 
-import type { BatchRecord, BatchTrail } from '../../../db/held-batches.ts';
-import type { CataloguePlace, FoundMachines, MachineDetail, MachinePoints } from '../../../db/machines.ts';
+import type { BatchRecord } from '../../../db/held-batches.ts';
 import type { ProblemKind, Severity, SourceProblem } from '../../../db/problems.ts';
-import type { ExcludedMachines, QuarantinedRow } from '../../../db/quarantine.ts';
-import type { RunNeighbours, RunRecord, StripRun } from '../../../db/runs/records.ts';
-import type { RunDiff, TimelineEntry } from '../../../db/runs/timeline.ts';
+import type { QuarantinedRow } from '../../../db/quarantine.ts';
 import type { RegionStatus, SourceStatus } from '../../../db/sources.ts';
 import type { CatalogueDiff, CataloguePreview, PreviewRow } from '../../../db/sync/catalogue/diff.ts';
 import type { ClusterDiff } from '../../../db/sync/clusters/diff.ts';
@@ -16,14 +13,24 @@ import type { Acknowledgement } from '../../../domain/alert.ts';
 import type { ReasonGroup } from '../../../domain/rejected-rows.ts';
 import type { RequestedRun, RunRequests } from '../../../domain/run.ts';
 import type { Disabling } from '../../../domain/source.ts';
+import type { BatchTrail } from '../queries/batches.ts';
+import type {
+  CataloguePlace,
+  ExcludedMachines,
+  FoundMachines,
+  MachineDetail,
+  MachinePoints,
+} from '../queries/machines.ts';
+import type { RunNeighbours, RunRecord, StripRun } from '../queries/runs.ts';
+import type { RunDiff, TimelineEntry } from '../queries/timeline.ts';
 import type { MachineCosts } from './costs/api-costs.ts';
 
 export type { BatchRecord } from '../../../db/held-batches.ts';
-export type { FoundMachine, MachinePoint, MachineSort } from '../../../db/machines.ts';
 export type { QuarantinedRow } from '../../../db/quarantine.ts';
-export type { ClusterChange } from '../../../db/runs/cluster-changes.ts';
-export type { MachineChange, MachineState } from '../../../db/runs/machine-changes.ts';
-export type { StripRun } from '../../../db/runs/records.ts';
+export type { ClusterChange } from '../queries/cluster-changes.ts';
+export type { MachineChange, MachineState } from '../queries/machine-changes.ts';
+export type { FoundMachine, MachinePoint, MachineSort } from '../queries/machines.ts';
+export type { StripRun } from '../queries/runs.ts';
 export type * from './api-administration.ts';
 export type * from './costs/api-costs.ts';
 
@@ -83,7 +90,7 @@ export interface Overview {
   readonly queues: readonly QueueDepth[] | null;
 }
 
-export type { TimelineAction, TimelineEntry, TimelineRun } from '../../../db/runs/timeline.ts';
+export type { TimelineAction, TimelineEntry, TimelineRun } from '../queries/timeline.ts';
 
 export interface ShownRegion extends RegionStatus, Freshness {}
 

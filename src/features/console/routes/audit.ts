@@ -1,15 +1,15 @@
 import type { FastifyInstance } from 'fastify';
+import type { Sql } from '../../../db/connection/client.ts';
+import { organizationsOfTokens } from '../../../db/tokens.ts';
+import { readPast } from '../../../domain/text/time-span.ts';
+import { BadRequest, integerOf, textOf, windowOf } from '../../../ops/parameters.ts';
 import {
   type AuditQuery,
   type AuditRecord,
   type AuditTerms,
   auditPage,
   auditTerms,
-} from '../../../db/audit.ts';
-import type { Sql } from '../../../db/connection/client.ts';
-import { organizationsOfTokens } from '../../../db/tokens.ts';
-import { readPast } from '../../../domain/text/time-span.ts';
-import { BadRequest, integerOf, textOf, windowOf } from '../../../ops/parameters.ts';
+} from '../queries/audit.ts';
 import type { AuditAnswer, AuditEntry } from './api.ts';
 import type { ConsoleContext } from './context.ts';
 

@@ -1,18 +1,18 @@
 import type { FastifyInstance } from 'fastify';
 import type { Sql } from '../../../db/connection/client.ts';
 import { providerNames } from '../../../db/providers.ts';
-import { clusterChanges } from '../../../db/runs/cluster-changes.ts';
+import { CLUSTER_CHANGES, MACHINE_CHANGES } from '../../../domain/run.ts';
+import { SINCE_FORMS, sinceOf } from '../../../domain/text/time-span.ts';
+import { BadRequest, choiceOf, found, idOf, textOf, windowOf } from '../../../ops/parameters.ts';
+import { clusterChanges } from '../queries/cluster-changes.ts';
 import {
   type ChangePage,
   type ChangeScope,
   changesKeptSince,
   machineChanges,
-} from '../../../db/runs/machine-changes.ts';
-import { type RunRecord, runNeighbours, runRecord, runRequests } from '../../../db/runs/records.ts';
-import { isKept, type RunDiff, unshown } from '../../../db/runs/timeline.ts';
-import { CLUSTER_CHANGES, MACHINE_CHANGES } from '../../../domain/run.ts';
-import { SINCE_FORMS, sinceOf } from '../../../domain/text/time-span.ts';
-import { BadRequest, choiceOf, found, idOf, textOf, windowOf } from '../../../ops/parameters.ts';
+} from '../queries/machine-changes.ts';
+import { type RunRecord, runNeighbours, runRecord, runRequests } from '../queries/runs.ts';
+import { isKept, type RunDiff, unshown } from '../queries/timeline.ts';
 import type { ChangesAnswer, RunAnswer } from './api.ts';
 import type { ConsoleContext } from './context.ts';
 

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
-import { pendingBacklog } from '../../../db/held-batches.ts';
-import { type RunStep, runSteps, type Steps } from '../../../db/runs/records.ts';
 import { dirtyDocumentCounts } from '../../../db/versions.ts';
 import { shared } from '../../../ops/shared.ts';
+import { pendingBacklog } from '../queries/batches.ts';
+import { type RunStep, runSteps, type Steps } from '../queries/runs.ts';
 import type { ChartsAnswer } from './api.ts';
 import type { ConsoleContext } from './context.ts';
 import { jobCounts } from './queues.ts';

@@ -1,4 +1,6 @@
 import type { FastifyInstance } from 'fastify';
+import { choiceOf, idOf, integerOf, NotFound, textOf, windowOf } from '../../../ops/parameters.ts';
+import { clusterHistory } from '../queries/cluster-changes.ts';
 import {
   CLUSTER_SORTS,
   type ClusterTerms,
@@ -6,9 +8,7 @@ import {
   clusterTerms,
   type FoundClusters,
   searchClusters,
-} from '../../../db/clusters.ts';
-import { clusterHistory } from '../../../db/runs/cluster-changes.ts';
-import { choiceOf, idOf, integerOf, NotFound, textOf, windowOf } from '../../../ops/parameters.ts';
+} from '../queries/clusters.ts';
 import type { ClusterAnswer } from './api.ts';
 import type { ConsoleContext } from './context.ts';
 import { costOfCluster } from './costs/costs.ts';

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { approveBatch, previewHeld, rejectBatch, undoDecision } from '../../../app/actions/batch.ts';
 import { heldDocument } from '../../../app/actions/held-document.ts';
 import type { SourceConfig } from '../../../config/config.ts';
-import { type BatchRecord, batchRecord, batchRecords, batchTrail } from '../../../db/held-batches.ts';
+import { type BatchRecord, batchRecord, batchRecords } from '../../../db/held-batches.ts';
 import type { Decider } from '../../../domain/operator.ts';
 import { deciderOf } from '../../../ops/access.ts';
 import {
@@ -17,6 +17,7 @@ import {
   windowOf,
 } from '../../../ops/parameters.ts';
 import { sharedByKey } from '../../../ops/shared.ts';
+import { batchTrail } from '../queries/batches.ts';
 import type {
   Decided,
   HeldChanges,

@@ -1,14 +1,4 @@
 import type { FastifyInstance } from 'fastify';
-import {
-  catalogueCountries,
-  cataloguePlaces,
-  MACHINE_SORTS,
-  MACHINES_COUNTED,
-  type MachineSearch,
-  machineDetail,
-  machinePoints,
-  searchMachines,
-} from '../../../db/machines.ts';
 import { machinePriced, pricesSince } from '../../../db/prices/costs.ts';
 import { storedCurrency } from '../../../db/prices/currency.ts';
 import { CONTINENTS, COUNTRIES_OF, COUNTRY, continentOf } from '../../../domain/region-country.ts';
@@ -22,6 +12,16 @@ import {
   textOf,
   windowOf,
 } from '../../../ops/parameters.ts';
+import {
+  catalogueCountries,
+  cataloguePlaces,
+  MACHINE_SORTS,
+  MACHINES_COUNTED,
+  type MachineSearch,
+  machineDetail,
+  machinePoints,
+  searchMachines,
+} from '../queries/machines.ts';
 import type { MachineAnswer, MachinesAnswer, PlacesAnswer, PointsAnswer } from './api.ts';
 import type { ConsoleContext } from './context.ts';
 import { machineCosts } from './costs/machine-costs.ts';

@@ -2,15 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { publishNow } from '../../../app/actions/publish.ts';
 import { administration } from '../../../db/administration.ts';
 import type { Sql } from '../../../db/connection/client.ts';
-import {
-  type FoundOrganization,
-  type FoundOrganizations,
-  findOrganization,
-  foundOrganization,
-  ORGANIZATION_SORTS,
-  type Organization,
-  searchOrganizations,
-} from '../../../db/organizations.ts';
+import { findOrganization, type Organization } from '../../../db/organizations.ts';
 import { listUsers, type UserName } from '../../../db/users.ts';
 import { ORGANIZATION_SLUG } from '../../../domain/text/names.ts';
 import { deciderOf } from '../../../ops/access.ts';
@@ -27,6 +19,13 @@ import {
   textOf,
   windowOf,
 } from '../../../ops/parameters.ts';
+import {
+  type FoundOrganization,
+  type FoundOrganizations,
+  foundOrganization,
+  ORGANIZATION_SORTS,
+  searchOrganizations,
+} from '../queries/organizations.ts';
 import type { ChangedUser, Published, UsersAnswer } from './api.ts';
 import type { ConsoleContext } from './context.ts';
 

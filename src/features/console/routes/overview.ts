@@ -9,10 +9,10 @@ import {
   type SourceProblem,
   type WorkerProblem,
 } from '../../../db/problems.ts';
-import type { SourceStrip } from '../../../db/runs/records.ts';
 import type { SourceStatus } from '../../../db/sources.ts';
 import type { OpenAlert } from '../../../domain/alert.ts';
 import { nextSlot } from '../../../domain/schedule.ts';
+import type { SourceStrip } from '../queries/runs.ts';
 import type { OtherProblem, Overview, Problem, QueueDepth, ShownSource } from './api.ts';
 
 export interface ConsoleSource extends JudgedSource {

@@ -1,7 +1,7 @@
 /** Reads the queues' Redis for the overview. Each read returns null if Redis does not answer in time. */
 import type { Queue } from 'bullmq';
-import type { Steps } from '../../../db/runs/records.ts';
 import { withTimeout } from '../../../domain/timeout.ts';
+import type { Steps } from '../queries/runs.ts';
 import type { JobLines, QueueDepth } from './api.ts';
 
 const TIMEOUT_MS = 1000;

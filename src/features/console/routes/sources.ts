@@ -1,13 +1,14 @@
 import type { FastifyInstance } from 'fastify';
 import { requestRun } from '../../../app/actions/source.ts';
-import { excludedMachines, quarantinedRows } from '../../../db/quarantine.ts';
-import { sourceTimeline } from '../../../db/runs/timeline.ts';
+import { quarantinedRows } from '../../../db/quarantine.ts';
 import { EXCLUSION_MEANINGS } from '../../../domain/exclusion.ts';
 import { groupReasons, quarantineKey } from '../../../domain/rejected-rows.ts';
 import { nextSlots, scheduleInWords } from '../../../domain/schedule.ts';
 import { readInstant } from '../../../domain/text/time-span.ts';
 import { deciderOf } from '../../../ops/access.ts';
 import { anyReasonOf, BadRequest, Conflict, NotFound, textOf, windowOf } from '../../../ops/parameters.ts';
+import { excludedMachines } from '../queries/machines.ts';
+import { sourceTimeline } from '../queries/timeline.ts';
 import type {
   ExcludedAnswer,
   RejectedAnswer,

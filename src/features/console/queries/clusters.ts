@@ -1,10 +1,9 @@
 /** Clusters of all organizations, for operators. */
-
-import type { Sql } from './connection/client.ts';
-import { instant } from './connection/instant-text.ts';
-import { inOrder, type Page, type PageSearch } from './connection/pages.ts';
+import type { Sql } from '../../../db/connection/client.ts';
+import { instant } from '../../../db/connection/instant-text.ts';
+import { inOrder, type Page, type PageSearch } from '../../../db/connection/pages.ts';
+import type { clusters, disks, diskTypes } from '../../../db/schema.ts';
 import type { FoundMachine } from './machines.ts';
-import type { clusters, disks, diskTypes } from './schema.ts';
 
 const BY_NAME = 'lower(c.name) collate "C" %, c.id %';
 

@@ -1,6 +1,6 @@
 /** The search of machines for operators, compared with the whole table. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openStore, type Store } from '../../src/db/connection/connect.ts';
+import { openStore, type Store } from '../../../src/db/connection/connect.ts';
 import {
   type FoundMachine,
   MACHINE_SORTS,
@@ -8,8 +8,8 @@ import {
   type MachineSort,
   machinePoints,
   searchMachines,
-} from '../../src/db/machines.ts';
-import { createDatabase } from '../support/postgres.ts';
+} from '../../../src/features/console/queries/machines.ts';
+import { createDatabase } from '../../support/postgres.ts';
 
 /** Region → country. The other regions have none. */
 const COUNTRIES: Readonly<Record<string, string>> = { north: 'DE', south: 'FR' };

@@ -1,12 +1,8 @@
 /** Changes of clusters by runs, for operators. */
-import {
-  CLUSTER_CHANGES,
-  CLUSTER_FIELDS,
-  type ClusterChangeKind,
-  type ClusterField,
-} from '../../domain/run.ts';
-import type { Sql } from '../connection/client.ts';
-import { instant } from '../connection/instant-text.ts';
+import type { Sql } from '../../../db/connection/client.ts';
+import { instant } from '../../../db/connection/instant-text.ts';
+import { CLUSTER_STATE, JOIN_OF_STATE } from '../../../db/runs/stored-changes.ts';
+import { CLUSTER_CHANGES, type ClusterChangeKind, type ClusterField } from '../../../domain/run.ts';
 import {
   type ChangePage,
   type ChangeScope,
@@ -126,29 +122,3 @@ async function withUserNames<Row extends Pick<ClusterChange, 'before' | 'after'>
     state?.user == null ? state : { ...state, user: names.get(state.user) ?? null };
   return rows.map((row) => ({ ...row, before: named(row.before), after: named(row.after) }));
 }
-
-const FIELDS: Readonly<Record<ClusterField, string>> = {
-  name: 'c.name',
-  slug: 'c.slug',
-  provider: 'p.name',
-  region: 'r.code',
-  machine: 'm.name',
-  status: 'c.status',
-  shards: 'c.shards::text',
-  replicas: 'c.replicas::text',
-  user: 'c.user_id::text',
-  disks: `(
-    select string_agg(k.size || ' ' || k.unit || ' ' || t.name || ' at ' || trim_scale(t.source_amount) || ' ' ||
-      t.source_currency || case t.unit when 'Binary' then ' per GiB and ' else ' per GB and ' end || t.source_per ||
-      case when k.autoscaling then ', autoscaling' else '' end,
-      '; ' order by k.position)
-    from disks k join disk_types t on t.organization_id = k.organization_id and t.id = k.disk_type_id
-    where k.organization_id = c.organization_id and k.cluster_id = c.id)`,
-  created_at: `to_char(c.created_at, 'YYYY-MM-DD"T"HH24:MI:SS.US')`,
-};
-
-/** SQL for all fields of a cluster as text, `{name, slug, …}`. The creator is a user id. */
-export const CLUSTER_STATE = `jsonb_build_object(${CLUSTER_FIELDS.map((field) => `'${field}', ${FIELDS[field]}`).join(', ')})`;
-
-export const JOIN_OF_STATE = `join regions r on r.id = c.region_id join providers p on p.id = r.provider_id
-  join machines m on m.id = c.machine_id`;

@@ -1,30 +1,10 @@
-import type { ReasonGroup } from '../../domain/rejected-rows.ts';
-import type { Caused, Naming, RateChange, RunRequests } from '../../domain/run.ts';
-import type { Sql } from '../connection/client.ts';
-import { instant } from '../connection/instant-text.ts';
-import type { syncRuns } from '../schema.ts';
-
-/** Returns the key of the advisory lock of a live run, as SQL. @param id SQL for the run's id, as text */
-export const lockKeyOf = (id: string): string => `hashtextextended('fleetbook run ' || ${id}, 0)`;
-
-/** SQL for a run `r` with the outcome `running`: whether a process holds its lock. */
-export const IS_LIVE = `exists (
-  select from pg_locks l
-  where l.locktype = 'advisory' and l.objsubid = 1 and l.granted
-    and l.database = (select d.oid from pg_database d where d.datname = current_database())
-    and (l.classid::bigint << 32 | l.objid::bigint) = ${lockKeyOf('r.id')})`;
-
-export const INTERRUPTED = 'interrupted: the process that ran it ended before it was done';
-
-const isInterrupted = (sql: Sql) => sql`(r.outcome = 'running' and not ${sql.unsafe(IS_LIVE)})`;
-const runOutcome = (sql: Sql) => sql`case when ${isInterrupted(sql)} then 'interrupted' else r.outcome end`;
-const runError = (sql: Sql) => sql`case when ${isInterrupted(sql)} then ${INTERRUPTED} else r.error end`;
-
-/** Returns the fields of the `RunStatus` of a run `r`, for `json_build_object`. */
-export const statusFields = (sql: Sql) => sql`
-  'startedAt', ${instant(sql, 'r.started_at')}, 'finishedAt', ${instant(sql, 'r.finished_at')},
-  'outcome', ${runOutcome(sql)}, 'seen', r.seen, 'added', r.added, 'changed', r.changed, 'retired', r.retired,
-  'rejected', r.rejected, 'withdrawn', r.withdrawn, 'error', ${runError(sql)}`;
+/** Runs of sources, for operators. */
+import type { Sql } from '../../../db/connection/client.ts';
+import { instant } from '../../../db/connection/instant-text.ts';
+import { type RunStatus, runError, runOutcome } from '../../../db/runs/status.ts';
+import type { syncRuns } from '../../../db/schema.ts';
+import type { ReasonGroup } from '../../../domain/rejected-rows.ts';
+import type { Caused, Naming, RateChange, RunRequests } from '../../../domain/run.ts';
 
 /** SQL for the cause of a run `r`, also for runs of earlier releases. */
 export const CAUSE = `case when r.slot is not null and coalesce(r.cause, 'slot') = 'slot'
@@ -39,12 +19,6 @@ export const HELD_BATCH = `(select h.id from held_batches h
   order by h.id desc limit 1)`;
 
 type Stored = typeof syncRuns.$inferSelect;
-type Counts = Pick<Stored, 'seen' | 'added' | 'changed' | 'retired' | 'rejected' | 'withdrawn'>;
-
-/** Times are RFC 3339. Counts are null while the run is live, and for a failed run. */
-export interface RunStatus extends Readonly<Counts & Pick<Stored, 'startedAt' | 'finishedAt' | 'error'>> {
-  readonly outcome: string;
-}
 
 export interface RunRecord extends RunStatus, Caused, Readonly<Pick<Stored, 'id' | 'sourceId' | 'slot'>> {
   readonly kind: 'catalogue' | 'clusters' | 'rates';

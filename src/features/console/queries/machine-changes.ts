@@ -1,20 +1,12 @@
 /** Changes of machines by runs, for operators. */
 
-import type { MachineFacts } from '../../domain/machine-facts.ts';
-import { MACHINE_CHANGES, type MachineChangeKind } from '../../domain/run.ts';
-import type { Sql } from '../connection/client.ts';
-import type { Database } from '../connection/connect.ts';
-import { sql } from '../connection/drizzle.ts';
-import { instant } from '../connection/instant-text.ts';
-import { nameOf, only } from '../connection/statements.ts';
-import { factPairs } from '../machine-facts.ts';
-import { PERIOD_CASES } from '../prices/terms.ts';
-import {
-  lineage,
-  clusterChanges as storedClusterChanges,
-  machineChanges as storedMachineChanges,
-  syncRuns,
-} from '../schema.ts';
+import type { Sql } from '../../../db/connection/client.ts';
+import { instant } from '../../../db/connection/instant-text.ts';
+import { only } from '../../../db/connection/statements.ts';
+import { factPairs } from '../../../db/machine-facts.ts';
+import { PERIOD_CASES } from '../../../db/prices/terms.ts';
+import type { MachineFacts } from '../../../domain/machine-facts.ts';
+import { MACHINE_CHANGES, type MachineChangeKind } from '../../../domain/run.ts';
 
 export interface MachineState {
   readonly cpu: number;
@@ -221,22 +213,3 @@ const STATES = {
     `nullif(jsonb_strip_nulls(jsonb_build_object(${factPairs('a', 'fields')})), '{}')`,
   ),
 };
-
-/** Deletes older changes, but not the runs. */
-export async function pruneChanges(db: Database, days: number): Promise<void> {
-  const { changedAt, namings, rates } = syncRuns;
-  const { changesSince } = lineage;
-  await db.execute(sql`
-    with old as (
-      select now() - ${days} * interval '1 day' as until
-    ), of_machines as (
-      delete from ${storedMachineChanges} using old where ${storedMachineChanges.changedAt} < old.until returning 1
-    ), of_clusters as (
-      delete from ${storedClusterChanges} using old where ${storedClusterChanges.changedAt} < old.until returning 1
-    ), of_runs as (
-      update ${syncRuns} set ${nameOf(changedAt)} = null, ${nameOf(namings)} = null, ${nameOf(rates)} = null from old
-      where ${changedAt} < old.until returning 1
-    )
-    update ${lineage} set ${nameOf(changesSince)} = greatest(${changesSince}, old.until) from old
-    where exists (select from of_machines) or exists (select from of_clusters) or exists (select from of_runs)`);
-}

@@ -1,12 +1,12 @@
 /** Machines for operators, published or not. */
 import type postgres from 'postgres';
-import type { MachineFacts } from '../domain/machine-facts.ts';
-import type { Sql } from './connection/client.ts';
-import { instant } from './connection/instant-text.ts';
-import { inOrder, type Page, type PageSearch } from './connection/pages.ts';
-import { factPairs } from './machine-facts.ts';
-import { type PriceHistory, priceHistory } from './prices/prices.ts';
-import { type MachineChange, machineHistory } from './runs/machine-changes.ts';
+import type { Sql } from '../../../db/connection/client.ts';
+import { instant } from '../../../db/connection/instant-text.ts';
+import { inOrder, type Page, type PageSearch } from '../../../db/connection/pages.ts';
+import { factPairs } from '../../../db/machine-facts.ts';
+import { type PriceHistory, priceHistory } from '../../../db/prices/prices.ts';
+import type { MachineFacts } from '../../../domain/machine-facts.ts';
+import { type MachineChange, machineHistory } from './machine-changes.ts';
 
 const GIGABYTES = `(m.ram * case m.ram_unit when 'Binary' then 1.073741824 else 1 end)`;
 const BY_PRICE = 'm.price % nulls last, m.id %';
@@ -171,25 +171,6 @@ export async function machineDetail(sql: Sql, machineId: number): Promise<Machin
   return history && row && { ...history, ...row, changes };
 }
 
-export interface MachinePlace {
-  readonly regionId: number;
-  readonly regionName: string;
-  readonly machineId: number | null;
-}
-
-export async function machinePlace(
-  sql: Sql,
-  providerId: number,
-  regionCode: string,
-  name: string,
-): Promise<MachinePlace | undefined> {
-  const [place] = await sql<MachinePlace[]>`
-    select r.id as "regionId", r.name as "regionName", m.id as "machineId"
-    from regions r left join machines m on m.region_id = r.id and m.name = ${name}
-    where r.provider_id = ${providerId} and r.code = ${regionCode} and r.organization_id is null`;
-  return place;
-}
-
 export interface MachinePoint
   extends Pick<FoundMachine, 'id' | 'name' | 'provider' | 'region' | 'cpu' | 'ram' | 'ramUnit'> {
   readonly price: number;
@@ -260,4 +241,37 @@ async function atPrices(
       with ordinality s (cpu, ram_unit, ram, price, n)
     join machines m on m.cpu = s.cpu and m.ram_unit = s.ram_unit and m.ram = s.ram and m.price = s.price
     where ${fits(sql, search)} group by s.n order by s.n`;
+}
+
+export interface ExcludedMachine extends Pick<FoundMachine, 'id' | 'name' | 'cpu' | 'ram' | 'ramUnit'> {
+  readonly regionCode: string;
+  readonly reason: string;
+  /** As the source states it; null without a price. */
+  readonly amount: string | null;
+  readonly per: string | null;
+  readonly currency: string | null;
+}
+
+export interface ExcludedMachines {
+  readonly total: number;
+  readonly reasons: readonly { readonly reason: string; readonly count: number }[];
+  readonly rows: readonly ExcludedMachine[];
+}
+
+export async function excludedMachines(
+  sql: Sql,
+  sourceId: string,
+  limit: number | undefined,
+): Promise<ExcludedMachines> {
+  const reasons = await sql<{ reason: string; count: number }[]>`
+    select excluded_reason as reason, count(*)::int as count from machines
+    where source_id = ${sourceId} and retired_at is null and excluded_reason is not null
+    group by 1 order by 2 desc, 1`;
+  const rows = await sql<ExcludedMachine[]>`
+    select m.id, r.code as "regionCode", m.name, m.excluded_reason as reason, m.cpu, m.ram::float as ram,
+      m.ram_unit as "ramUnit", m.source_amount::text as amount, m.source_per as per, m.source_currency as currency
+    from machines m join regions r on r.id = m.region_id
+    where m.source_id = ${sourceId} and m.retired_at is null and m.excluded_reason is not null
+    order by m.excluded_reason, r.code collate "C", m.name collate "C" limit ${limit ?? null}`;
+  return { total: reasons.reduce((sum, { count }) => sum + count, 0), reasons, rows };
 }

@@ -1,11 +1,12 @@
 /** The timeline of a source: runs, decisions about its batches, and actions of operators. */
-import { MACHINE_CHANGES } from '../../domain/run.ts';
-import type { Sql } from '../connection/client.ts';
-import { instant } from '../connection/instant-text.ts';
-import type { BatchRecord } from '../held-batches.ts';
+import type { Sql } from '../../../db/connection/client.ts';
+import { instant } from '../../../db/connection/instant-text.ts';
+import type { BatchRecord } from '../../../db/held-batches.ts';
+import { type RunStatus, statusFields } from '../../../db/runs/status.ts';
+import { MACHINE_CHANGES } from '../../../domain/run.ts';
 import type { ClusterChanges } from './cluster-changes.ts';
 import type { MachineChanges } from './machine-changes.ts';
-import { CAUSE, HELD_BATCH, type RunRecord, type RunStatus, statusFields } from './records.ts';
+import { CAUSE, HELD_BATCH, type RunRecord } from './runs.ts';
 
 export interface TimelineRun
   extends RunStatus,
