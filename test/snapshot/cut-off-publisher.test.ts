@@ -188,6 +188,8 @@ describe('without PostgreSQL as well', () => {
   it('a reader that starts now trusts the cache after its first pulse', async () => {
     const alone = reader({ databaseUrl });
     await until(() => alone.link.isConnected);
+    await until(() => alone.catalogue.providers());
+    await until(() => alone.link.linked);
     const { tier, knownAt } = await alone.documents.get({ kind: 'region', regionId: scene.sample.region });
     expect([tier, knownAt]).toEqual(['redis', undefined]);
   });

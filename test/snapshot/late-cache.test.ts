@@ -1,4 +1,4 @@
-/** While Postgres is away, lower tiers answer at once, also after one late answer. */
+/** Reads from a cache that is late, and from a Postgres that is away or late. */
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -18,6 +18,9 @@ beforeEach(async () => {
 afterEach(() => database.heal());
 afterAll(() => Promise.all(proxies.map((used) => used[Symbol.asyncDispose]())));
 
+/** Milliseconds until a reply is late. */
+const DEADLINE_MS = 200;
+
 const machines = (reader: TestReader) =>
   reader.catalogue.machines(scene.sample.provider, scene.sample.region);
 
@@ -32,8 +35,9 @@ describe.each<[string, () => Promise<void> | void]>([
   ['hangs', () => database.hang()],
 ])('while Postgres %s', (_, strike) => {
   it('a document of the cache is given once a late cache answers', async () => {
-    const reader = await scene.linkedReader({ databaseUrl: database.url });
-    await reader.catalogue.machine(scene.sample.small);
+    const reader = await scene.linkedReader({ databaseUrl: database.url, cacheDeadlineMs: DEADLINE_MS });
+    // One batch: after three late replies the circuit breaker opens.
+    await machines(reader);
     await strike();
     scene.redis.pause();
     const reading = timed(() =>
@@ -44,8 +48,8 @@ describe.each<[string, () => Promise<void> | void]>([
         reader.catalogue.machine(scene.sample.big),
       ]),
     );
-    // These commands time out after 50 ms.
-    await sleep(150);
+    // Postgres is read too after the deadline.
+    await sleep(2 * DEADLINE_MS);
     scene.redis.resume();
     const [answers, took] = await reading;
     expect(answers.map((answer) => answer?.tier)).toEqual(['redis', 'redis', 'redis', 'memory']);
@@ -53,16 +57,54 @@ describe.each<[string, () => Promise<void> | void]>([
   });
 
   it('the region of a machine is found once a late cache answers', async () => {
-    const reader = await scene.linkedReader({ databaseUrl: database.url });
+    const reader = await scene.linkedReader({ databaseUrl: database.url, cacheDeadlineMs: DEADLINE_MS });
     await machines(reader);
     await strike();
     scene.redis.pause();
     const reading = timed(() => reader.catalogue.machine(scene.sample.big));
-    await sleep(150);
+    await sleep(2 * DEADLINE_MS);
     scene.redis.resume();
     const [answer, took] = await reading;
     expect(answer?.tier).toBe('memory');
     expect(took).toBeLessThan(1500);
+  });
+});
+
+describe('while the cache is late', () => {
+  const clusters = (reader: TestReader) => reader.clusters.clusters(scene.sample.a);
+
+  it('Postgres answers, and the region of a machine comes from it', async () => {
+    const reader = await scene.linkedReader({ cacheDeadlineMs: DEADLINE_MS });
+    scene.redis.pause();
+    const [answers, took] = await timed(() =>
+      Promise.all([clusters(reader), reader.catalogue.machine(scene.sample.big)]),
+    );
+    expect(answers.map((answer) => answer?.tier)).toEqual(['postgres', 'postgres']);
+    expect(took).toBeLessThan(1500);
+    scene.redis.resume();
+  });
+
+  it('its answer counts if Postgres is later', async () => {
+    const reader = await scene.linkedReader({ databaseUrl: database.url, cacheDeadlineMs: DEADLINE_MS });
+    database.hang();
+    scene.redis.pause();
+    const reading = clusters(reader);
+    await sleep(2 * DEADLINE_MS);
+    scene.redis.resume();
+    expect((await reading).tier).toBe('redis');
+  });
+
+  it('a document of memory answers if neither does', async () => {
+    const reader = await scene.linkedReader({ databaseUrl: database.url, cacheDeadlineMs: DEADLINE_MS });
+    const before = await machines(reader);
+    database.hang();
+    scene.redis.pause();
+    await until(() => !reader.link.linked);
+    await sleep(1100);
+    const [answer, took] = await timed(() => machines(reader));
+    expect([answer.tier, answer.body]).toEqual(['memory', before.body]);
+    expect(took).toBeLessThan(1000);
+    scene.redis.resume();
   });
 });
 

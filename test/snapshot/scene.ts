@@ -58,6 +58,8 @@ export interface ReaderOptions {
   readonly subscriberUrl?: string;
   readonly now?: () => number;
   readonly pollMs?: number;
+  /** Milliseconds until a reply of the cache is late. */
+  readonly cacheDeadlineMs?: number;
   /** Milliseconds without a publisher's pulse. By default readers need none, since scenes have no worker. */
   readonly silentAfterMs?: number;
   readonly memoryLimit?: number;
@@ -119,6 +121,7 @@ function patient<Client extends ReturnType<typeof openRedis>>(client: Client): C
 function openReader({
   postgresDeadlineMs = POSTGRES_DEADLINE_MS,
   postgresReads = 16,
+  cacheDeadlineMs = CACHE_DEADLINE_MS,
   ...options
 }: ReaderOptions): TestReader {
   const store = openStore({
@@ -134,7 +137,7 @@ function openReader({
     logger: silent,
     now,
     silentAfterMs: options.silentAfterMs ?? Number.POSITIVE_INFINITY,
-    deadlineMs: CACHE_DEADLINE_MS,
+    deadlineMs: cacheDeadlineMs,
     ...(options.pollMs === undefined ? {} : { pollMs: options.pollMs }),
   });
   const memory = memoryBudget(options.memoryLimit ?? 64_000_000);

@@ -6,10 +6,10 @@ import { setIfNewer } from '../publish/fence.ts';
 import { Breaker } from './breaker.ts';
 import { LoopDeadline } from './loop-deadline.ts';
 
-/** Milliseconds for a reply. */
+/** Milliseconds until a reply is late. */
 const DEADLINE_MS = 50;
-/** How many times longer a read may take that no other tier can replace. */
-const PATIENCE = 20;
+/** How many times longer the reply to a read counts, while Postgres is read too. */
+const LATE_READS = 20;
 /** Concurrent write-backs. More are skipped: a value takes longer to encode than to read from Postgres. */
 const WRITE_BACKS_AT_MOST = 64;
 /** Seconds until a write-back expires, unless the publisher makes it permanent. */
@@ -29,7 +29,7 @@ export class CacheCommands {
     this.#redis = redis;
     this.#logger = logger;
     this.#deadline = new LoopDeadline(deadlineMs);
-    this.#lateDeadline = new LoopDeadline(PATIENCE * deadlineMs);
+    this.#lateDeadline = new LoopDeadline(LATE_READS * deadlineMs);
     this.#breaker = new Breaker({ failuresToOpen: 3, retryAfterMs: 500, now });
   }
 
@@ -42,9 +42,11 @@ export class CacheCommands {
     return this.isReady && this.#breaker.allows() ? this.runAlways(command) : Promise.resolve(undefined);
   }
 
-  /** The same in any state of the circuit breaker, and for up to a second: a busy cache is late, and no other tier answers. */
-  runPatiently<T>(command: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
-    return this.isReady ? this.runAlways(command, this.#lateDeadline) : Promise.resolve(undefined);
+  /** The same for a read inside `hedge`: its reply counts for up to a second. */
+  read<T>(command: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
+    return this.isReady && this.#breaker.allows()
+      ? this.runAlways(command, this.#lateDeadline)
+      : Promise.resolve(undefined);
   }
 
   /** Runs one command in any state of the circuit breaker, and so detects the return of the cache. */
@@ -53,16 +55,30 @@ export class CacheCommands {
     deadline = this.#deadline,
   ): Promise<T | undefined> {
     try {
-      const result = await deadline.within(command(this.#redis));
-      this.#breaker.succeeded();
-      return result;
+      const reply = command(this.#redis);
+      const inTime = this.#deadline.within(reply);
+      inTime.then(
+        () => this.#breaker.succeeded(),
+        // A server that rejects a command, e.g. a write when its memory is full, is not down.
+        (error) => (error instanceof ReplyError ? this.#breaker.succeeded() : this.#breaker.failed()),
+      );
+      return await (deadline === this.#deadline ? inTime : deadline.within(reply));
     } catch (error) {
-      // A server that rejects a command, e.g. a write when its memory is full, is not down.
-      if (error instanceof ReplyError) this.#breaker.succeeded();
-      else this.#breaker.failed();
       this.#logger.debug({ err: error }, 'the cache did not answer');
       return undefined;
     }
+  }
+
+  /**
+   * Reads from Postgres too once the cache is late or has no value. The first answer wins. A failure is that of Postgres.
+   * @param fromCache null: the cache has no value; undefined: it does not answer
+   */
+  async hedge<T>(fromCache: Promise<T | null | undefined>, fromPostgres: () => Promise<T>): Promise<T> {
+    const found = await this.#deadline.within(fromCache).catch(() => undefined);
+    if (found != null) return found;
+    const reading = fromPostgres();
+    const late = fromCache.then((answer) => answer ?? reading);
+    return Promise.any([reading, late]).catch(() => reading);
   }
 
   /**

@@ -7,7 +7,6 @@ import { loadRegionOfMachine } from '../document/load.ts';
 import { BYTES_PER_ENTRY } from '../document/memory-costs.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
 import type { Reads } from './postgres/postgres-reads.ts';
-import { fromEither } from './tiers/either.ts';
 import type { DurableCopy } from './tiers/tier.ts';
 
 const PAGE = MACHINES_PER_BUCKET * Int32Array.BYTES_PER_ELEMENT + BYTES_PER_ENTRY;
@@ -104,11 +103,9 @@ export class MachineRegions {
     const key = keys.machineRegions(machineId);
     const { subscription } = this.#options;
     const field = (redis: RedisClient) => redis.hget(key, String(machineId));
-    const cached = regionIn(await subscription.commands.run(field));
-    if (typeof cached === 'number') return cached;
-    const fromPostgres = () => this.#readPostgres(key, machineId, organizationId);
-    const fromLateCache = async () => regionIn(await subscription.commands.runPatiently(field));
-    return cached === null ? fromPostgres() : fromEither(subscription, fromLateCache, fromPostgres);
+    return subscription.commands.hedge(subscription.commands.read(field).then(regionIn), () =>
+      this.#readPostgres(key, machineId, organizationId),
+    );
   }
 
   /** Writes the region of Postgres to the cache. Without Postgres, the copy on disk has the machines of its lists. */

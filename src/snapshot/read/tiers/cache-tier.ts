@@ -1,67 +1,60 @@
 import { traced } from '../../../domain/tracer.ts';
-import type { MaybePromise } from '../../document/answer.ts';
 import type { Document } from '../../document/document.ts';
 import { decodeDocument, HEADER_LENGTH, isForeignFormat, parseHeader } from '../../document/format.ts';
 import type { DocumentName } from '../../document/keys.ts';
 import { dropValue } from '../../publish/fence.ts';
-import type { CacheCommands } from '../cache-commands.ts';
 import type { CacheSubscription } from '../cache-subscription.ts';
 import { timeBy } from '../freshness.ts';
 import { mgetBatcher } from './mget-batcher.ts';
 import type { TieredResult, Wanted } from './tier.ts';
 
-/** Null: the cache has no current document. Undefined: it does not answer yet. */
+/** Null: the cache has no current document. Undefined: it does not answer. */
 type Found = TieredResult | null | undefined;
 
 /** The documents in Redis. They are current while publishers reach it. */
 export class CacheTier {
   readonly #subscription: CacheSubscription;
-  readonly #run: CacheCommands['run'];
   readonly #get: ReturnType<typeof mgetBatcher>;
   readonly #onUnusable: (name: DocumentName) => void;
 
-  /** @param run determines how long a command may take */
-  constructor(
-    subscription: CacheSubscription,
-    run: CacheCommands['run'],
-    onUnusable: (name: DocumentName) => void,
-  ) {
+  constructor(subscription: CacheSubscription, onUnusable: (name: DocumentName) => void) {
     this.#subscription = subscription;
-    this.#run = run;
     this.#onUnusable = onUnusable;
-    this.#get = mgetBatcher(run, subscription.lanes);
+    const { commands, lanes } = subscription;
+    this.#get = mgetBatcher(commands.read.bind(commands), lanes);
   }
 
-  get isConnected(): boolean {
-    return this.#subscription.isConnected;
+  /** True while publishers reach the cache. */
+  get isCurrent(): boolean {
+    return this.#subscription.publisher === 'reachable';
   }
 
-  read(wanted: Wanted): MaybePromise<Found> {
-    const { publisher } = this.#subscription;
-    // The first pulse of an awaited publisher may come during the read from Postgres.
-    if (publisher !== 'reachable') return publisher === 'silent' ? null : undefined;
+  /** Reads a cache that publishers reach. */
+  read(wanted: Wanted): Promise<Found> {
     return wanted.cached ? this.#confirm(wanted, wanted.cached) : this.#read(wanted);
+  }
+
+  /** Reads a cache that publishers may not reach: its document was current at their last pulse. */
+  async recall(wanted: Wanted): Promise<Found> {
+    if (this.isCurrent) return this.read(wanted);
+    const knownAt = this.#subscription.lastPulseAt;
+    const found = await this.#read(wanted);
+    return found && { ...found, knownAt };
   }
 
   /** Reads the version alone, and the document if memory has another version. */
   async #confirm(wanted: Wanted, cached: Document): Promise<Found> {
     const { keys, name, id, atLeast, stamps } = wanted;
     const key = keys.document(name);
-    const header = await this.#run((redis) => redis.getrangeBuffer(key, 0, HEADER_LENGTH - 1));
+    const header = await this.#subscription.commands.read((redis) =>
+      redis.getrangeBuffer(key, 0, HEADER_LENGTH - 1),
+    );
     if (!header) return undefined;
     const version = parseHeader(header)?.version ?? 0;
     // The cache has lost the version of memory, or rejected the announced one.
     if (version < atLeast) return null;
     if (version !== cached.version) return this.#read(wanted);
     return { document: cached, tier: 'memory', asOf: timeBy(stamps.cache, id, cached.sources) };
-  }
-
-  /** Also reads a cache that no publisher reaches: its document was current until the last pulse. */
-  async readUnsure(wanted: Wanted): Promise<Found> {
-    if (this.#subscription.publisher === 'reachable') return this.read(wanted);
-    const knownAt = this.#subscription.lastPulseAt;
-    const found = await this.#read(wanted);
-    return found && { ...found, knownAt };
   }
 
   /** Reads the document. An unusable value is removed, because the fence would keep it. */
@@ -79,7 +72,7 @@ export class CacheTier {
     }
     if (isForeignFormat(value)) return null;
     this.#onUnusable(name);
-    await this.#run((redis) => dropValue(redis, key, value));
+    await this.#subscription.commands.run((redis) => dropValue(redis, key, value));
     return null;
   }
 }

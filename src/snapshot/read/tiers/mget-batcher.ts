@@ -15,7 +15,7 @@ interface Command {
  * Returns a function that reads values from the cache, and never fails. All reads of one turn of the event loop are one
  * command: under load the client's work for a command is a large part of a miss.
  */
-export function mgetBatcher(run: CacheCommands['run'], lanes: number): (key: string) => Promise<Value> {
+export function mgetBatcher(read: CacheCommands['read'], lanes: number): (key: string) => Promise<Value> {
   let open: Command | undefined;
 
   function begin(): Command {
@@ -30,10 +30,10 @@ export function mgetBatcher(run: CacheCommands['run'], lanes: number): (key: str
     open = undefined;
     // In a cluster a command has keys of one slot. The client sends all commands for one node in one write.
     if (lanes > 1) {
-      for (const [i, key] of keys.entries()) void run((redis) => redis.getBuffer(key)).then(resolvers[i]);
+      for (const [i, key] of keys.entries()) void read((redis) => redis.getBuffer(key)).then(resolvers[i]);
       return;
     }
-    const values = await run((redis) => redis.mgetBuffer(keys));
+    const values = await read((redis) => redis.mgetBuffer(keys));
     for (const [i, resolve] of resolvers.entries()) resolve(values?.[i]);
   }
 

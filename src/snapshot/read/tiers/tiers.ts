@@ -1,8 +1,8 @@
 import { Unavailable } from '../../document/answer.ts';
 import { type DocumentName, documentId } from '../../document/keys.ts';
+import type { CacheCommands } from '../cache-commands.ts';
 import type { DocumentsOptions } from '../documents-options.ts';
 import { CacheTier } from './cache-tier.ts';
-import { fromEither } from './either.ts';
 import type { DocumentMemory } from './memory.ts';
 import { PostgresTier } from './postgres-tier.ts';
 import type { DocumentListener, DocumentTier, DurableCopy, Served, TieredResult, Wanted } from './tier.ts';
@@ -10,9 +10,8 @@ import type { DocumentListener, DocumentTier, DurableCopy, Served, TieredResult,
 /** The tiers below memory: cache, Postgres, and the disk copy, which answers last. */
 export class Tiers {
   readonly #memory: DocumentMemory;
+  readonly #commands: CacheCommands;
   readonly #cache: CacheTier;
-  /** The same cache, with more time. */
-  readonly #lateCache: CacheTier;
   readonly #postgres: DocumentTier;
   readonly #copy: DurableCopy | undefined;
   readonly #listeners: readonly DocumentListener[];
@@ -27,9 +26,8 @@ export class Tiers {
       logger.warn({ document: documentId(name) }, 'a value in the cache cannot be used; it is replaced');
     };
     const { commands } = subscription;
-    const patiently = commands.runPatiently.bind(commands);
-    this.#cache = new CacheTier(subscription, commands.run.bind(commands), onUnusableValue);
-    this.#lateCache = new CacheTier(subscription, patiently, onUnusableValue);
+    this.#commands = commands;
+    this.#cache = new CacheTier(subscription, onUnusableValue);
     const writeBack = commands.writeBack.bind(commands);
     this.#postgres = postgres.tier?.(writeBack) ?? new PostgresTier(postgres.reads, writeBack);
     this.#copy = copy;
@@ -37,20 +35,17 @@ export class Tiers {
   }
 
   /**
-   * Reads the cache, then Postgres. A cache that does not answer is retried during the read from Postgres, with more time. If
-   * both fail, the cache is read again: publishers may have come back, or else a cache that may be behind answers.
+   * Reads the cache, and Postgres too once the cache is late. Without publishers only Postgres is current, and the cache answers
+   * if Postgres does not.
    * @throws Unavailable
    */
   async read(wanted: Wanted): Promise<TieredResult> {
+    const fromPostgres = () => this.#postgres.read(wanted);
+    if (this.#cache.isCurrent) return this.#commands.hedge(this.#cache.read(wanted), fromPostgres);
     try {
-      const found = await this.#cache.read(wanted);
-      if (found) return found;
-      const fromPostgres = () => this.#postgres.read(wanted);
-      if (found === null) return await fromPostgres();
-      return await fromEither(this.#lateCache, async () => this.#lateCache.read(wanted), fromPostgres);
+      return await fromPostgres();
     } catch (error) {
-      if (!(error instanceof Unavailable)) throw error;
-      const found = await this.#lateCache.readUnsure(wanted);
+      const found = error instanceof Unavailable ? await this.#cache.recall(wanted) : undefined;
       if (!found) throw error;
       return found;
     }
