@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import type { Database } from '../src/db/connection/database.ts';
-import { interruptedRuns, pauseOf, pauseSource } from '../src/db/sync/disabled.ts';
 import { SourcePaused } from '../src/domain/source.ts';
 import { orAborted } from '../src/sources/http/deadline.ts';
+import { interruptedRuns, pauseOf, pauseSource } from '../src/sync/runs/disabled.ts';
 
 /** Runs within an hour that ended the process while no other run was in it. */
 const MOST_CRASHES = 2;

@@ -13,9 +13,6 @@ import type { Store } from '../src/db/connection/connect.ts';
 import type { ServerSetting } from '../src/db/connection/server-problem.ts';
 import { pruneDifferences } from '../src/db/differences.ts';
 import { pruneChanges } from '../src/db/runs/stored-changes.ts';
-import { discontinueEnded } from '../src/db/sync/catalogue/end-of-sale.ts';
-import { pruneRuns } from '../src/db/sync/run.ts';
-import { pruneSlots } from '../src/db/sync/slots.ts';
 import type { Condition } from '../src/domain/alert.ts';
 import { withTimeout } from '../src/domain/timeout.ts';
 import { redisMisfit } from '../src/redis/misfit.ts';
@@ -25,6 +22,9 @@ import type { PublishObserver } from '../src/snapshot/publish/publisher.ts';
 import { startPulse } from '../src/snapshot/publish/pulse.ts';
 import { startRounds } from '../src/snapshot/publish/rounds.ts';
 import type { RetryPolicy } from '../src/sources/http/retries.ts';
+import { discontinueEnded } from '../src/sync/catalogue/end-of-sale.ts';
+import { pruneRuns } from '../src/sync/runs/run.ts';
+import { pruneSlots } from '../src/sync/runs/slots.ts';
 import { Consumers } from './consumers.ts';
 import { adoptCurrency } from './newly-rated.ts';
 import { openQueues, type Queues, queuePrefix, recordDatabase, SWEEP_QUEUE, SYNC_QUEUE } from './queues.ts';
@@ -81,7 +81,7 @@ export async function startWorker(
     await addConsumers(consumers, { ...running, producer, queues, telemetry });
     const watches = new Watches(running);
     closing.defer(async () => {
-      await withTimeout(SHORT_CLOSE_WITHIN_MS, worker.store.liveRuns.stopping()).catch(() => false);
+      await withTimeout(SHORT_CLOSE_WITHIN_MS, worker.liveRuns.stopping()).catch(() => false);
       return Promise.all([consumers.stop(closeWithinMs), watches.stop(closeWithinMs)]);
     });
 

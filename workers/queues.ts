@@ -4,9 +4,9 @@ import type { SyncJob } from '../src/app/actions/source.ts';
 import type { Feature, FeatureQueue } from '../src/app/feature.ts';
 import type { Sql } from '../src/db/connection/connect.ts';
 import { databaseName } from '../src/db/lineage.ts';
-import type { Attempt } from '../src/db/sync/slots.ts';
 import { driverError } from '../src/domain/errors.ts';
 import type { RedisClient } from '../src/redis/redis.ts';
+import type { Attempt } from '../src/sync/runs/slots.ts';
 import { AttemptFailed } from './retry.ts';
 
 export const SYNC_QUEUE = 'sync';

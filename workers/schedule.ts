@@ -2,6 +2,7 @@ import cron, { type ScheduledTask } from 'node-cron';
 import type { Logger } from 'pino';
 import type { ClientDatabase, Store } from '../src/db/connection/connect.ts';
 import { readLineage } from '../src/db/lineage.ts';
+import { latestSlot } from '../src/domain/schedule.ts';
 import {
   type Attempt,
   attemptEnqueued,
@@ -9,8 +10,7 @@ import {
   claimSlot,
   databaseNow,
   EVERY_MINUTE,
-} from '../src/db/sync/slots.ts';
-import { latestSlot } from '../src/domain/schedule.ts';
+} from '../src/sync/runs/slots.ts';
 import { jobId, type Queues } from './queues.ts';
 
 export interface Schedule {

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import type { SourceConfig } from '../src/config/config.ts';
 import type { Database } from '../src/db/connection/connect.ts';
-import { disabledSources } from '../src/db/sync/disabled.ts';
 import type { RedisClient } from '../src/redis/redis.ts';
 import { SCHEDULES_KEY } from '../src/snapshot/document/keys.ts';
+import { disabledSources } from '../src/sync/runs/disabled.ts';
 
 /** Seconds after which the schedules of stopped workers are gone. */
 const STORED_FOR_S = 300;

@@ -4,7 +4,14 @@ import { requestFollowing, type SyncJob } from '../src/app/actions/source.ts';
 import { inLogContext } from '../src/app/log-context.ts';
 import type { Worker } from '../src/app/worker.ts';
 import type { Config, SourceConfig } from '../src/config/config.ts';
-import { anyNeverRan } from '../src/db/sync/run.ts';
+import { messageOf } from '../src/domain/errors.ts';
+import { groupReasons } from '../src/domain/rejected-rows.ts';
+import { whatIsMissing } from '../src/domain/run.ts';
+import { nextSlot } from '../src/domain/schedule.ts';
+import { SourceDisabled, SourcePaused } from '../src/domain/source.ts';
+import { SourceError } from '../src/sources/source.ts';
+import type { SyncResult } from '../src/sync/pipeline.ts';
+import { anyNeverRan } from '../src/sync/runs/run.ts';
 import {
   beginAttempt,
   endAttempt,
@@ -13,14 +20,7 @@ import {
   postponeAttempt,
   retryAttempt,
   settledSince,
-} from '../src/db/sync/slots.ts';
-import { messageOf } from '../src/domain/errors.ts';
-import { groupReasons } from '../src/domain/rejected-rows.ts';
-import { whatIsMissing } from '../src/domain/run.ts';
-import { nextSlot } from '../src/domain/schedule.ts';
-import { SourceDisabled, SourcePaused } from '../src/domain/source.ts';
-import { SourceError } from '../src/sources/source.ts';
-import type { SyncResult } from '../src/sync/pipeline.ts';
+} from '../src/sync/runs/slots.ts';
 import { CrashingSources } from './crashing-sources.ts';
 import { requestNewlyRated } from './newly-rated.ts';
 import { type FailedAttempt, nextAttempt } from './retry.ts';

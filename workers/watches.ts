@@ -2,13 +2,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inLogContext } from '../src/app/log-context.ts';
 import type { ClustersConfig } from '../src/app/run-source.ts';
-import { disabledSources, pausedSources } from '../src/db/sync/disabled.ts';
-import { Leases } from '../src/db/sync/leases.ts';
-import { foldUnchanged, recordFailedWatch, registerSource } from '../src/db/sync/run.ts';
 import { SourceDisabled, SourcePaused } from '../src/domain/source.ts';
 import { withTimeout } from '../src/domain/timeout.ts';
 import { type ClusterItem, SourceError } from '../src/sources/source.ts';
 import type { SyncResult } from '../src/sync/pipeline.ts';
+import { disabledSources, pausedSources } from '../src/sync/runs/disabled.ts';
+import { Leases } from '../src/sync/runs/leases.ts';
+import { foldUnchanged, recordFailedWatch, registerSource } from '../src/sync/runs/run.ts';
 import { pauseIfCrashing } from './crashing-sources.ts';
 import { publish, type SyncDependencies, waitsForOthers } from './sync-job.ts';
 import { type WatchedSource, watchSource } from './watched-source.ts';

@@ -8,7 +8,7 @@ import { coreShape, fileShape } from '../../src/config/sources-file.ts';
 import { catalogueAdapters, clusterAdapters } from '../../src/sources/registry.ts';
 import { descriptionOf } from '../../src/sources/schema/options.ts';
 import type { SourceOptions } from '../../src/sources/source.ts';
-import { DEFAULT_GUARD_LIMITS, type GuardLimits } from '../../src/sync/guard.ts';
+import { DEFAULT_GUARD_LIMITS, type GuardLimits } from '../../src/sync/guards.ts';
 import { row, table } from './markdown.ts';
 
 export const PAGE = 'docs/configuration.md';

@@ -6,9 +6,6 @@ import type { Configured } from '../config/settings.ts';
 import type { Store } from '../db/connection/connect.ts';
 import { StatementTimeout, statementTimeout } from '../db/connection/statement-timeout.ts';
 import { type KnownProvider, providerNamed } from '../db/providers.ts';
-import { cancelledRuns } from '../db/sync/live-runs.ts';
-import { type BeginOptions, finishRun, type Run, type RunOrigin, registerSource } from '../db/sync/run.ts';
-import { storedValidators } from '../db/sync/validators.ts';
 import { messageOf } from '../domain/errors.ts';
 import { traced } from '../domain/tracer.ts';
 import { applyDefaults } from '../sources/cluster-defaults.ts';
@@ -26,6 +23,9 @@ import { syncClusters } from '../sync/clusters/clusters.ts';
 import { currentPricing, type Pricing } from '../sync/currency.ts';
 import { nothingStored, type Progress, type SyncResult } from '../sync/pipeline.ts';
 import { syncRates } from '../sync/rates.ts';
+import { cancelledRuns, type LiveRuns } from '../sync/runs/live.ts';
+import { type BeginOptions, finishRun, type Run, type RunOrigin, registerSource } from '../sync/runs/run.ts';
+import { storedValidators } from '../sync/stored-validators.ts';
 import { addLogFields } from './log-context.ts';
 
 /** Deadline (ms) and largest size (bytes) of one response of an upstream. */
@@ -56,12 +56,13 @@ export type ClustersConfig = Extract<SourceConfig, { kind: 'clusters' }>;
 export async function runSource(
   config: Configured,
   store: Store,
+  liveRuns: LiveRuns,
   source: SourceConfig,
   { slot, origin, progress, signal: stops, inWorker = false, retries, state }: RunOptions,
 ): Promise<SyncResult> {
   const log = new RequestLog();
   const options = { slot, origin, signal: stops, inWorker, log };
-  return recorded(config, store, source, options, async (run, signal) => {
+  return recorded(config, store, liveRuns, source, options, async (run, signal) => {
     const now = () => new Date();
     const pricing = await currentPricing(store, config.settings, now());
     const parseFingerprint = parseFingerprintOf(source, pricing);
@@ -139,13 +140,14 @@ type Work = (run: Run, signal: AbortSignal) => Promise<SyncResult>;
 export function recorded(
   config: Configured,
   store: Store,
+  liveRuns: LiveRuns,
   source: SourceConfig,
   { slot, origin, signal, inWorker = false, evenIfDisabled = false, log }: RecordedOptions,
   work: Work,
 ): Promise<SyncResult> {
   return traced('run', { 'fleetbook.source': source.id }, async (note) => {
     await registerSource(store.db, { id: source.id, kind: source.kind, adapter: source.adapter.id });
-    await using live = await store.liveRuns.begin(source.id, slot, { evenIfDisabled, origin, inWorker });
+    await using live = await liveRuns.begin(source.id, slot, { evenIfDisabled, origin, inWorker });
     const run: Run = { ...live.run, ...(log && { requests: () => log.summary() }) };
     addLogFields({ run: run.id });
     note({ 'fleetbook.run': run.id });

@@ -7,11 +7,14 @@ import { REQUEST_RETRIES, RequestRetries, type Retry, type RetryPolicy } from '.
 import { catalogueAdapters } from '../sources/registry.ts';
 import { adoptCurrency } from '../sync/currency.ts';
 import type { SyncResult } from '../sync/pipeline.ts';
+import { LiveRuns } from '../sync/runs/live.ts';
 import { inSomeLogContext } from './log-context.ts';
 import { type RunOptions, runSource } from './run-source.ts';
 import { composeWriter, type Writer, type WriterOptions } from './writer.ts';
 
 export interface Worker extends Writer {
+  /** The runs of this worker. */
+  readonly liveRuns: LiveRuns;
   /** Converts all prices to the configured currency, once. Every run calls it first. */
   adoptCurrency(): Promise<void>;
   runSource(source: SourceConfig, options?: Omit<RunOptions, 'retries'>): Promise<SyncResult>;
@@ -30,6 +33,7 @@ export function composeWorker(
 ): Worker {
   const writer = composeWriter(config, logger, observers);
   const { store } = writer;
+  const liveRuns = new LiveRuns(store.connection);
   let seeded: Promise<void> | undefined;
   const seed = () => {
     seeded ??= seedProviders(
@@ -53,6 +57,7 @@ export function composeWorker(
   };
   return {
     ...writer,
+    liveRuns,
     adoptCurrency: adopt,
     runSource: (source, options = {}) =>
       inSomeLogContext(async () => {
@@ -62,8 +67,12 @@ export function composeWorker(
           logger.warn({ err: error }, 'the currency could not be changed; the next run tries again'),
         );
         const retries = new RequestRetries(requestRetries, (retry) => logRetry(logger, source.id, retry));
-        return runSource(config, store, source, { ...options, retries });
+        return runSource(config, store, liveRuns, source, { ...options, retries });
       }),
+    async [Symbol.asyncDispose]() {
+      await liveRuns[Symbol.asyncDispose]();
+      await writer[Symbol.asyncDispose]();
+    },
   };
 }
 

@@ -1,6 +1,6 @@
 /** The limits of the guards for operators. The file's schema and its documentation are generated from them. */
 import { z } from 'zod';
-import { DEFAULT_GUARD_LIMITS, type GuardLimits } from '../sync/guard.ts';
+import { DEFAULT_GUARD_LIMITS, type GuardLimits } from '../sync/guards.ts';
 
 interface LimitDescription {
   readonly unit: string;

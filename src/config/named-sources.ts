@@ -4,7 +4,7 @@ import { adapter as ecb } from '../sources/rates/ecb.ts';
 import { catalogueAdapters, clusterAdapters } from '../sources/registry.ts';
 import { environmentKey } from '../sources/schema/options.ts';
 import type { AnyCatalogueAdapter, ClusterAdapter, SourceOptions } from '../sources/source.ts';
-import { DEFAULT_GUARD_LIMITS, type GuardLimits } from '../sync/guard.ts';
+import { DEFAULT_GUARD_LIMITS, type GuardLimits } from '../sync/guards.ts';
 import { didYouMean } from './did-you-mean.ts';
 import { defaultMaxAge, LONGEST_MAX_AGE } from './max-age.ts';
 import { integer } from './setting-values.ts';

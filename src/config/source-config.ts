@@ -3,7 +3,7 @@ import type { CredentialProvider } from '../sources/credentials/provider.ts';
 import type { adapter as ecb } from '../sources/rates/ecb.ts';
 import type { ReadOptions } from '../sources/schema/options.ts';
 import type { AnyCatalogueAdapter, ClusterAdapter } from '../sources/source.ts';
-import type { GuardLimits } from '../sync/guard.ts';
+import type { GuardLimits } from '../sync/guards.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

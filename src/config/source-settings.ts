@@ -2,7 +2,7 @@
 import type { SourceSetting } from '../domain/source.ts';
 import { RULES } from '../sources/cluster-rules.ts';
 import { environmentKey } from '../sources/schema/options.ts';
-import { DEFAULT_GUARD_LIMITS } from '../sync/guard.ts';
+import { DEFAULT_GUARD_LIMITS } from '../sync/guards.ts';
 import { MASK, maskedAddress, maskedCommand, maskedCommandText } from './masked.ts';
 import { isDefault, type NamedSource, optionDefaults } from './named-sources.ts';
 import type { Settings } from './settings.ts';

@@ -1,4 +1,4 @@
-/** Held batches and the decisions about them. `sync/hold-batch.ts` stores the batches. */
+/** Held batches and the decisions about them. `sync/runs/hold.ts` stores the batches. */
 
 import type { HeldSample } from '../domain/held-sample.ts';
 import type { Decider } from '../domain/operator.ts';

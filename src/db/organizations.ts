@@ -2,8 +2,8 @@ import type { Sql } from './connection/client.ts';
 import type { ConnectionDatabase, Database } from './connection/database.ts';
 import { and, eq, isNull, type SQL, sql } from './connection/drizzle.ts';
 import { increment, inTransaction } from './connection/statements.ts';
+import { recordRetiredClusters } from './runs/stored-changes.ts';
 import { clusters, organizations, tokens } from './schema.ts';
-import { recordRetired } from './sync/clusters/cluster-change-log.ts';
 
 export type Organization = Readonly<Pick<typeof organizations.$inferSelect, 'id' | 'slug' | 'name'>>;
 
@@ -60,7 +60,7 @@ export async function deleteOrganization(db: Database, slug: string) {
       .where(isLive(slug))
       .returning(COLUMNS);
     if (!organization) return undefined;
-    await recordRetired(tx, sql`now()`, sql`c.organization_id = ${organization.id}`);
+    await recordRetiredClusters(tx, sql`now()`, sql`c.organization_id = ${organization.id}`);
     const retired = await tx
       .update(clusters)
       .set({ retiredAt: sql`now()` })

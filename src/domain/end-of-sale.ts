@@ -1,6 +1,6 @@
 /**
  * When a machine leaves the catalogue: once it can no longer be ordered, not when its provider announces that.
- * `END` in db/sync/catalogue/end-of-sale.ts is the same rule for stored machines.
+ * `END` in sync/catalogue/end-of-sale.ts is the same rule for stored machines.
  */
 import type { MachineFacts } from './machine-facts.ts';
 

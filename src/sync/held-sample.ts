@@ -1,7 +1,7 @@
-import type { CataloguePreview, PreviewRow } from '../db/sync/catalogue/diff.ts';
-import type { ClusterPreview, ClusterPreviewRow } from '../db/sync/clusters/preview.ts';
 import { type HeldSample, type HeldSampleRow, sampleOf } from '../domain/held-sample.ts';
 import { hourly } from '../domain/text/quantities.ts';
+import type { CataloguePreview, PreviewRow } from './catalogue/diff.ts';
+import type { ClusterPreview, ClusterPreviewRow } from './clusters/preview.ts';
 
 const sum = (totals: Readonly<Record<string, number>>) =>
   Object.values(totals).reduce((all, each) => all + each, 0);

@@ -10,18 +10,18 @@ import type { ConnectionDatabase, Store } from '../db/connection/connect.ts';
 import { sql } from '../db/connection/drizzle.ts';
 import { type BatchDecision, decide, isOpen } from '../db/held-batches.ts';
 import { writeQuarantine } from '../db/quarantine.ts';
-import { stampEveryRegion } from '../db/sync/freshness.ts';
-import { heldReadAt, supersedeHeld } from '../db/sync/hold-batch.ts';
-import { cancelledRuns } from '../db/sync/live-runs.ts';
-import { finishRun, holdsFence, NO_COUNTS, type Run, type RunCounts } from '../db/sync/run.ts';
-import { recordUndo, restoreBefore } from '../db/sync/undo.ts';
 import { groupReasons, type ReasonGroup, type RejectedKey } from '../domain/rejected-rows.ts';
 import type { Naming, RateChange } from '../domain/run.ts';
 import { COMPLETE, type Completeness } from '../domain/run.ts';
 import { traced } from '../domain/tracer.ts';
 import type { ValidatorItem } from '../sources/source.ts';
 import { checkCurrency, type Pricing } from './currency.ts';
-import type { BrokenGuard } from './guard.ts';
+import { stampEveryRegion } from './freshness.ts';
+import type { BrokenGuard } from './guards.ts';
+import { heldReadAt, supersedeHeld } from './runs/hold.ts';
+import { cancelledRuns } from './runs/live.ts';
+import { finishRun, holdsFence, NO_COUNTS, type Run, type RunCounts } from './runs/run.ts';
+import { recordUndo, restoreBefore } from './runs/undo.ts';
 import { isUnmodified, saveValidators } from './validators.ts';
 
 /** How a run ended. A held run may have stored the safe part of its batch: docs/decisions/0025. */
@@ -40,7 +40,7 @@ export type Progress = (seen: number) => void;
 export interface SyncOptions {
   readonly store: Store;
   readonly run: Run;
-  /** The key of stored validators, see db/sync/validators.ts. A run without it stores no validator. */
+  /** The key of stored validators, see sync/stored-validators.ts. A run without it stores no validator. */
   readonly parseFingerprint?: string;
   /** True after an operator's approval: broken guards then do not hold the batch. */
   readonly approved?: boolean;

@@ -1,7 +1,7 @@
 import type { ConnectionDatabase } from '../db/connection/connect.ts';
-import { regionsWithMissed, writeValidators } from '../db/sync/validators.ts';
 import type { RejectedKey } from '../domain/rejected-rows.ts';
 import type { ValidatorItem } from '../sources/source.ts';
+import { regionsWithMissed, writeValidators } from './stored-validators.ts';
 
 /** Returns true if the source has a single payload and it is unmodified. */
 export function isUnmodified(validators: readonly ValidatorItem[]): boolean {

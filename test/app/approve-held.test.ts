@@ -1,8 +1,8 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { decide, pendingBatches } from '../../src/db/held-batches.ts';
-import { supersedeHeld } from '../../src/db/sync/hold-batch.ts';
+import { supersedeHeld } from '../../src/sync/runs/hold.ts';
 import { untilWaiting } from '../support/waiting.ts';
-import { cluster } from '../sync/cluster-rows.ts';
+import { cluster } from '../sync/clusters/rows.ts';
 import { OPERATOR, offers, region } from '../sync/scene.ts';
 import { type HeldScene, LINODE, openHeldScene } from './held-scene.ts';
 

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { previewHeld, storeDecided } from '../../src/app/actions/batch.ts';
 import { batchRecord, batchRecords, decide, undoRejection } from '../../src/db/held-batches.ts';
-import { cluster, disk } from '../sync/cluster-rows.ts';
+import { cluster, disk } from '../sync/clusters/rows.ts';
 import { OPERATOR, offer, offers, region, rejected } from '../sync/scene.ts';
 import { type HeldScene, LINODE, openHeldScene } from './held-scene.ts';
 

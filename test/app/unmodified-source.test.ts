@@ -5,7 +5,7 @@ import { composeWorker } from '../../src/app/worker.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { pendingBatches } from '../../src/db/held-batches.ts';
 import { createOrganization } from '../../src/db/organizations.ts';
-import { beginRun } from '../../src/db/sync/run.ts';
+import { beginRun } from '../../src/sync/runs/run.ts';
 import { ATTRIBUTES } from '../sources/providers/aws-payloads.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { createDatabase } from '../support/postgres.ts';

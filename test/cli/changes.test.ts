@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { retireSource } from '../../src/db/sync/retire.ts';
-import { registerSource } from '../../src/db/sync/run.ts';
 import { syncRates } from '../../src/sync/rates.ts';
+import { retireSource } from '../../src/sync/runs/retire.ts';
+import { registerSource } from '../../src/sync/runs/run.ts';
 import { runCommand } from '../support/run-command.ts';
-import { cluster } from '../sync/cluster-rows.ts';
+import { cluster } from '../sync/clusters/rows.ts';
 import { LAX, OPERATOR, offer, offers, openScene, region, type Scene } from '../sync/scene.ts';
 
 let scene: Scene;
@@ -130,7 +130,7 @@ describe('fleetbook run', () => {
   it('shows exchange rates without repeated ones', async () => {
     const read = async (asOf: string, perEuro: Record<string, string>) => {
       await registerSource(scene.store.db, { id: 'bank', kind: 'rates', adapter: 'ecb' });
-      const { run } = await scene.store.liveRuns.begin('bank', undefined);
+      const { run } = await scene.liveRuns.begin('bank', undefined);
       const rates = Promise.resolve({ asOf, perEuro });
       await syncRates({ store: scene.store, run, rates, now: scene.now });
       return await operator('run', String(run.id));

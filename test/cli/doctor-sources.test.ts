@@ -3,12 +3,12 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { failureRemedy } from '../../src/cli/doctor/source-remedy.ts';
 import { openStore } from '../../src/db/connection/connect.ts';
-import { disableSource } from '../../src/db/sync/disabled.ts';
-import { beginRun, finishRun, NO_COUNTS, registerSource } from '../../src/db/sync/run.ts';
-import { claimSlot } from '../../src/db/sync/slots.ts';
 import type { SourceSetting } from '../../src/domain/source.ts';
 import { buildOps } from '../../src/ops/server.ts';
 import { freePort } from '../../src/processes/port.ts';
+import { disableSource } from '../../src/sync/runs/disabled.ts';
+import { beginRun, finishRun, NO_COUNTS, registerSource } from '../../src/sync/runs/run.ts';
+import { claimSlot } from '../../src/sync/runs/slots.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { found, PROBLEM, useServers } from './doctor-scene.ts';
 

@@ -1,7 +1,7 @@
 /** Commands that only read need only PostgreSQL. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openStore } from '../../src/db/connection/connect.ts';
-import { beginRun, registerSource } from '../../src/db/sync/run.ts';
+import { beginRun, registerSource } from '../../src/sync/runs/run.ts';
 import { addSample } from '../snapshot/rows.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { runCommand } from '../support/run-command.ts';

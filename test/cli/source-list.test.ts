@@ -4,8 +4,8 @@ import { sourceTable } from '../../src/cli/sources/source.ts';
 import { readNamedSources } from '../../src/config/named-sources.ts';
 import { openStore, type Store } from '../../src/db/connection/connect.ts';
 import { sourceRegions, storedSources } from '../../src/db/sources.ts';
-import { disableSource } from '../../src/db/sync/disabled.ts';
-import { registerSource } from '../../src/db/sync/run.ts';
+import { disableSource } from '../../src/sync/runs/disabled.ts';
+import { registerSource } from '../../src/sync/runs/run.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { runCommand } from '../support/run-command.ts';
 

@@ -1,7 +1,9 @@
 /** Commands about the runs of sources, and about several sources at once. */
+
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { registerSource } from '../../src/db/sync/run.ts';
 import { auditRecords } from '../../src/features/console/queries/audit.ts';
+import { LiveRuns } from '../../src/sync/runs/live.ts';
+import { registerSource } from '../../src/sync/runs/run.ts';
 import { type CommandScene, openCommandScene } from '../support/command-scene.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { hetzner } from '../support/provider-answers.ts';
@@ -29,7 +31,8 @@ it('an active run is cancelled with operator and reason', async () => {
     stdout: '',
     stderr: 'fleetbook: there is no source "unknown"; known sources: acme\n',
   });
-  await using live = await store.liveRuns.begin('acme', undefined);
+  await using liveRuns = new LiveRuns(store.connection);
+  await using live = await liveRuns.begin('acme', undefined);
   const { id } = live.run;
   expect(await run('source', 'cancel', 'acme', ...BY)).toEqual({
     code: 0,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { FEATURE_CONFIG } from '../../src/app/features.ts';
 import { liveEnvironment, namesASource, readConfig } from '../../src/config/config.ts';
-import { DEFAULT_GUARD_LIMITS } from '../../src/sync/guard.ts';
+import { DEFAULT_GUARD_LIMITS } from '../../src/sync/guards.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fleetbook-config-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

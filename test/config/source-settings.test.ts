@@ -7,7 +7,7 @@ import { readNamedSources } from '../../src/config/named-sources.ts';
 import { CREDENTIAL_FIELDS, sourceSettings } from '../../src/config/source-settings.ts';
 import type { SourceSetting } from '../../src/domain/source.ts';
 import { CREDENTIAL_TYPES } from '../../src/sources/credentials/types.ts';
-import { DEFAULT_GUARD_LIMITS } from '../../src/sync/guard.ts';
+import { DEFAULT_GUARD_LIMITS } from '../../src/sync/guards.ts';
 
 /** Secrets, which no setting may show in whole or in part. */
 const SECRET = 'hunter2-of-the-test';

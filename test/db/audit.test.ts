@@ -7,13 +7,13 @@ import { openStore } from '../../src/db/connection/connect.ts';
 import { decide, undoRejection } from '../../src/db/held-batches.ts';
 import { findOrganization } from '../../src/db/organizations.ts';
 import { acceptPrice } from '../../src/db/prices/prices.ts';
-import { disableSource, enableSource } from '../../src/db/sync/disabled.ts';
-import { retireSource } from '../../src/db/sync/retire.ts';
 import type { Decider, Way } from '../../src/domain/operator.ts';
 import { SCOPES } from '../../src/domain/scope.ts';
 import { auditRecords } from '../../src/features/console/queries/audit.ts';
+import { disableSource, enableSource } from '../../src/sync/runs/disabled.ts';
+import { retireSource } from '../../src/sync/runs/retire.ts';
 import { type HeldScene, LINODE, openHeldScene } from '../app/held-scene.ts';
-import { cluster } from '../sync/cluster-rows.ts';
+import { cluster } from '../sync/clusters/rows.ts';
 import { OPERATOR, offer, offers, region } from '../sync/scene.ts';
 
 let scene: HeldScene;

@@ -7,7 +7,7 @@ import { createToken } from '../../src/db/tokens.ts';
 import { hashToken } from '../../src/domain/token.ts';
 import { appendChanges } from '../../src/features/feed/append.ts';
 import { loadContent, loadVersion } from '../../src/snapshot/document/load.ts';
-import { cluster, disk } from '../sync/cluster-rows.ts';
+import { cluster, disk } from '../sync/clusters/rows.ts';
 import { offer, openScene, region, type Scene } from '../sync/scene.ts';
 
 let scene: Scene;

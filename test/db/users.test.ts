@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { deleteUser, listUsers, renameUser } from '../../src/db/users.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
 import { until } from '../support/until.ts';
-import { cluster } from '../sync/cluster-rows.ts';
+import { cluster } from '../sync/clusters/rows.ts';
 import { offer, openScene, region, type Scene } from '../sync/scene.ts';
 
 let scene: Scene;

@@ -6,7 +6,7 @@ import { allVersions, dirtyDocuments, markPublished, type VersionedDocument } fr
 import type { RowName } from '../../src/domain/document-name.ts';
 import { until } from '../support/until.ts';
 import { waitingForLocks } from '../support/waiting.ts';
-import { cluster } from '../sync/cluster-rows.ts';
+import { cluster } from '../sync/clusters/rows.ts';
 import { offer, openScene, region, type Scene } from '../sync/scene.ts';
 
 let scene: Scene;

@@ -2,9 +2,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { composeReader } from '../../src/app/reader.ts';
 import { redisFindings } from '../../src/cli/doctor/redis.ts';
-import { requestAttempt } from '../../src/db/sync/slots.ts';
 import { redisMisfit } from '../../src/redis/misfit.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
+import { requestAttempt } from '../../src/sync/runs/slots.ts';
 import { startTestCluster, type TestCluster } from '../support/redis-cluster.ts';
 import { startTestSentinels, type TestSentinels } from '../support/redis-sentinel.ts';
 import { until } from '../support/until.ts';

@@ -5,8 +5,8 @@
 import { readFile } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { requestAttempt } from '../../src/db/sync/slots.ts';
 import { dirtyDocuments } from '../../src/db/versions.ts';
+import { requestAttempt } from '../../src/sync/runs/slots.ts';
 import type { Program } from '../support/program.ts';
 import { until } from '../support/until.ts';
 import { few } from './support/steps.ts';

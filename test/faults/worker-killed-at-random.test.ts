@@ -1,7 +1,7 @@
 /** A worker that is killed repeatedly at random moments while it syncs many offers. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { requestAttempt } from '../../src/db/sync/slots.ts';
+import { requestAttempt } from '../../src/sync/runs/slots.ts';
 import type { Program } from '../support/program.ts';
 import { until } from '../support/until.ts';
 import { Prober } from './support/prober.ts';

@@ -3,11 +3,11 @@
  */
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Slot } from '../../src/db/sync/slots.ts';
 import { nextSlot } from '../../src/domain/schedule.ts';
 import { applyDefaults } from '../../src/sources/cluster-defaults.ts';
 import { ClusterRules } from '../../src/sources/cluster-rules.ts';
 import { type CatalogueItem, type ClusterItem, SourceError } from '../../src/sources/source.ts';
+import type { Slot } from '../../src/sync/runs/slots.ts';
 import { nextAttempt } from '../../workers/retry.ts';
 import { Scheduler } from '../../workers/schedule.ts';
 import { openScene, type Scene } from '../sync/scene.ts';

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { limitBroken } from '../../src/domain/cost-optimized-limits.ts';
 import { type CatalogueItem, SourceError } from '../../src/sources/source.ts';
-import { DEFAULT_GUARD_LIMITS } from '../../src/sync/guard.ts';
+import { DEFAULT_GUARD_LIMITS } from '../../src/sync/guards.ts';
 import { openScene, type Scene } from '../sync/scene.ts';
 import { budget, fuzz } from './support/budget.ts';
 import { bulkMutations, type Mutation, mutationsWith, shownMutation } from './support/mutate.ts';

@@ -2,7 +2,6 @@
 import { pino } from 'pino';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { nextRun, sourceFinder } from '../../src/app/next-run.ts';
-import { disableSource, enableSource } from '../../src/db/sync/disabled.ts';
 import { createToken } from '../../src/db/tokens.ts';
 import { SCOPES } from '../../src/domain/scope.ts';
 import type { StoredExport } from '../../src/features/exports/files.ts';
@@ -11,6 +10,7 @@ import type { ExportReader } from '../../src/features/exports/stored-exports.ts'
 import { buildApp } from '../../src/http/app.ts';
 import { isYoungEnough } from '../../src/http/protocol/max-age.ts';
 import { SCHEDULES_KEY } from '../../src/snapshot/document/keys.ts';
+import { disableSource, enableSource } from '../../src/sync/runs/disabled.ts';
 import { storeSchedules } from '../../workers/store-schedules.ts';
 import { addMachine, addPlan, addProvider, addRegion, addSource, verify } from '../snapshot/rows.ts';
 import { sceneForEachTest } from '../snapshot/scene.ts';

@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { openStore } from '../../src/db/connection/connect.ts';
-import { disableSource } from '../../src/db/sync/disabled.ts';
-import { registerSource } from '../../src/db/sync/run.ts';
 import { addSearchSeries } from '../../src/features/search/metrics.ts';
 import { exportMetrics, mergeMetrics } from '../../src/ops/collect.ts';
 import { apiMetrics, workerMetrics } from '../../src/ops/metrics.ts';
 import { addSourceGauges, type SourceFacts } from '../../src/ops/source-gauges.ts';
+import { disableSource } from '../../src/sync/runs/disabled.ts';
+import { registerSource } from '../../src/sync/runs/run.ts';
 import { createDatabase } from '../support/postgres.ts';
 
 /** Returns the value of one series; undefined without such a line. */

@@ -6,8 +6,8 @@ import type { DescribedCluster } from '../../src/domain/cluster.ts';
 import { NO_RULES } from '../../src/sources/cluster-rules.ts';
 import { NO_CREDENTIALS } from '../../src/sources/credentials/provider.ts';
 import { type ClusterAdapter, type ClusterItem, SourceError } from '../../src/sources/source.ts';
-import { DEFAULT_GUARD_LIMITS } from '../../src/sync/guard.ts';
-import { reported } from '../sync/cluster-rows.ts';
+import { DEFAULT_GUARD_LIMITS } from '../../src/sync/guards.ts';
+import { reported } from '../sync/clusters/rows.ts';
 
 /** How it answers a new watch: normally, or with a status. */
 export type PlaneBehaviour = 'well' | { readonly status: number; readonly retryAfter?: number };

@@ -1,13 +1,13 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { DrizzleQueryError } from '../../src/db/connection/drizzle.ts';
-import type { Run } from '../../src/db/sync/run.ts';
 import type { ReportedCluster } from '../../src/domain/cluster.ts';
 import { openSourceHttp } from '../../src/sources/http/http.ts';
 import { adapter as linode } from '../../src/sources/providers/linode.ts';
 import { type CatalogueItem, type ClusterItem, SourceError } from '../../src/sources/source.ts';
+import type { Run } from '../../src/sync/runs/run.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { until } from '../support/until.ts';
-import { cluster } from './cluster-rows.ts';
+import { cluster } from './clusters/rows.ts';
 import { offers, openScene, region, type Scene } from './scene.ts';
 
 const CATALOGUE = [region('a'), region('b'), ...offers('a', 10), ...offers('b', 10)];

@@ -1,7 +1,6 @@
 import postgres from 'postgres';
 import { openStore, type Sql, type Store } from '../../src/db/connection/connect.ts';
 import { createOrganization } from '../../src/db/organizations.ts';
-import { finishRun, type Run, registerSource } from '../../src/db/sync/run.ts';
 import type { ReportedCluster } from '../../src/domain/cluster.ts';
 import type { ExclusionReason } from '../../src/domain/exclusion.ts';
 import type { Offer } from '../../src/domain/machine.ts';
@@ -12,8 +11,10 @@ import type { OfferedTerms } from '../../src/domain/prices/term.ts';
 import type { CatalogueItem, ClusterItem } from '../../src/sources/source.ts';
 import { syncCatalogue } from '../../src/sync/catalogue/catalogue.ts';
 import { syncClusters } from '../../src/sync/clusters/clusters.ts';
-import { DEFAULT_GUARD_LIMITS, type GuardLimits } from '../../src/sync/guard.ts';
+import { DEFAULT_GUARD_LIMITS, type GuardLimits } from '../../src/sync/guards.ts';
 import type { SyncResult } from '../../src/sync/pipeline.ts';
+import { LiveRuns } from '../../src/sync/runs/live.ts';
+import { finishRun, type Run, registerSource } from '../../src/sync/runs/run.ts';
 import { createDatabase, emptyDatabase, type TestDatabase } from '../support/postgres.ts';
 
 export const ACME = { id: 77, name: 'Acme' } as const;
@@ -60,6 +61,7 @@ export interface Scene extends AsyncDisposable {
   readonly db: TestDatabase;
   /** Connection in the worker's role. */
   readonly store: Store;
+  readonly liveRuns: LiveRuns;
   /** Connection in the owner's role, which row-level security does not restrict: for reading rows. */
   readonly sql: Sql;
   begin(source?: string, kind?: 'catalogue' | 'clusters', slot?: string): Promise<Run>;
@@ -82,6 +84,7 @@ export async function openScene(given?: TestDatabase): Promise<Scene> {
   await using undo = new AsyncDisposableStack();
   const db = given ?? undo.use(await createDatabase());
   const store = undo.use(openStore({ url: db.url, role: 'worker' }));
+  const liveRuns = undo.use(new LiveRuns(store.connection));
   const sql: Sql = postgres(db.url, { max: 1, onnotice: () => {} });
   undo.defer(() => sql.end({ timeout: 5 }));
   let hour = 0;
@@ -90,11 +93,12 @@ export async function openScene(given?: TestDatabase): Promise<Scene> {
   const scene: Omit<Scene, typeof Symbol.asyncDispose> = {
     db,
     store,
+    liveRuns,
     sql,
     now,
     async begin(source = 'acme', kind = 'catalogue', slot) {
       await registerSource(store.db, { id: source, kind, adapter: 'test' });
-      return (await store.liveRuns.begin(source, slot)).run;
+      return (await liveRuns.begin(source, slot)).run;
     },
     async catalogue(items, settings = {}) {
       const run = settings.run ?? (await scene.begin(settings.source, 'catalogue', settings.slot));

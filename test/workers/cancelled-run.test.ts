@@ -2,9 +2,9 @@
 import { expect, it } from 'vitest';
 import { composeWorker } from '../../src/app/worker.ts';
 import { sourceStatus } from '../../src/db/sources.ts';
-import { cancelRun } from '../../src/db/sync/live-runs.ts';
-import { beginAttempt } from '../../src/db/sync/slots.ts';
 import type { Decider } from '../../src/domain/operator.ts';
+import { cancelRun } from '../../src/sync/runs/live.ts';
+import { beginAttempt } from '../../src/sync/runs/slots.ts';
 import { syncProcessor } from '../../workers/sync-job.ts';
 import { until } from '../support/until.ts';
 import {
@@ -66,7 +66,7 @@ it('a job whose run was cancelled is not restarted after its worker died', async
     await store.sql`update schedule_slots set due_at = now() where schedule = 'hetzner'`;
     if (cause === 'hand') await requestNow('hetzner');
     const begun = await beginAttempt(store.db, await attemptOf('hetzner'));
-    const live = await store.liveRuns.begin('hetzner', undefined, { origin: { cause } });
+    const live = await worker.liveRuns.begin('hetzner', undefined, { origin: { cause } });
     await cancelRun(store.db, 'hetzner', undefined, ADA);
     await live[Symbol.asyncDispose]();
     // The cancellation ended the attempt; as if it had come before the attempt was stored.

@@ -1,11 +1,13 @@
 /** Sources that an operator disables, with real workers. */
+
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { sourceStatus } from '../../src/db/sources.ts';
-import { disableSource, enableSource } from '../../src/db/sync/disabled.ts';
-import { registerSource } from '../../src/db/sync/run.ts';
-import { attemptsToEnqueue, claimSlot } from '../../src/db/sync/slots.ts';
 import type { Decider } from '../../src/domain/operator.ts';
+import { disableSource, enableSource } from '../../src/sync/runs/disabled.ts';
+import { LiveRuns } from '../../src/sync/runs/live.ts';
+import { registerSource } from '../../src/sync/runs/run.ts';
+import { attemptsToEnqueue, claimSlot } from '../../src/sync/runs/slots.ts';
 import { startWorker } from '../../workers/main.ts';
 import { clusters, planeSource, startPlane } from '../support/plane.ts';
 import { until } from '../support/until.ts';
@@ -106,21 +108,20 @@ describe('a disabled source', () => {
     const worker = await start();
     await settled(worker);
     const published = (await statusOf('hetzner'))?.published;
-    const run = await store.liveRuns.begin('hetzner', undefined);
+    await using liveRuns = new LiveRuns(store.connection);
+    const run = await liveRuns.begin('hetzner', undefined);
     await disable('hetzner');
     const [row] = await store.sql<{ outcome: string; fence: number; held: number }[]>`
       select r.outcome, r.fence::int, s.fence::int as held from sync_runs r join sources s on s.id = r.source_id
       where r.id = ${run.run.id}`;
     expect(row).toMatchObject({ outcome: 'superseded', held: (row?.fence ?? 0) + 1 });
     await run[Symbol.asyncDispose]();
-    await expect(store.liveRuns.begin('hetzner', undefined)).rejects.toMatchObject({
+    await expect(liveRuns.begin('hetzner', undefined)).rejects.toMatchObject({
       name: 'SourceDisabled',
     });
     // A decision about earlier data is still stored.
-    await using decision = await store.liveRuns.begin('hetzner', undefined, { evenIfDisabled: true });
-    await expect(store.liveRuns.begin('hetzner', undefined)).rejects.toThrow(
-      'fleetbook source enable hetzner',
-    );
+    await using decision = await liveRuns.begin('hetzner', undefined, { evenIfDisabled: true });
+    await expect(liveRuns.begin('hetzner', undefined)).rejects.toThrow('fleetbook source enable hetzner');
     const [decided] = await store.sql`select outcome from sync_runs where id = ${decision.run.id}`;
     expect(decided).toEqual({ outcome: 'running' });
     expect((await statusOf('hetzner'))?.published).toBe(published);

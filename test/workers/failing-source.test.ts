@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { attemptEnqueued, attemptsToEnqueue, claimSlot } from '../../src/db/sync/slots.ts';
 import { SAMPLE_HETZNER_TOKEN } from '../../src/dev/sample/upstream.ts';
+import { attemptEnqueued, attemptsToEnqueue, claimSlot } from '../../src/sync/runs/slots.ts';
 import { until } from '../support/until.ts';
 import {
   dueIn,

@@ -1,7 +1,7 @@
 /** Runs that are still live when their source is due again, with real workers: a source has one run at a time. */
 import { expect, it } from 'vitest';
-import { claimSlot } from '../../src/db/sync/slots.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
+import { claimSlot } from '../../src/sync/runs/slots.ts';
 import { until } from '../support/until.ts';
 import { dueIn, queueRedis, start, store, upstream, useServers } from '../support/worker-scene.ts';
 

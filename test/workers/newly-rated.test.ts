@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { missingRates } from '../../src/db/quarantine.ts';
 import { sourceStatus } from '../../src/db/sources.ts';
-import { requestAttempt } from '../../src/db/sync/slots.ts';
+import { requestAttempt } from '../../src/sync/runs/slots.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { until } from '../support/until.ts';
 import { opened, runs, start, store, useServers } from '../support/worker-scene.ts';

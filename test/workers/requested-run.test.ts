@@ -1,6 +1,6 @@
 /** Runs that a person requests, with real workers: each one takes place. */
 import { expect, it } from 'vitest';
-import { liveRunOf } from '../../src/db/sync/live-runs.ts';
+import { liveRunOf } from '../../src/sync/runs/live.ts';
 import { until } from '../support/until.ts';
 import {
   dueIn,

@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openStore, type Store } from '../../src/db/connection/connect.ts';
-import { type Attempt, pruneSlots } from '../../src/db/sync/slots.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
+import { type Attempt, pruneSlots } from '../../src/sync/runs/slots.ts';
 import { jobId, openQueues, QUEUE_PREFIX } from '../../workers/queues.ts';
 import { type Schedule, Scheduler } from '../../workers/schedule.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';

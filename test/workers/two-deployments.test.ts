@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { checkQueues } from '../../src/cli/doctor/redis.ts';
 import { openStore } from '../../src/db/connection/connect.ts';
 import { databaseName } from '../../src/db/lineage.ts';
-import { requestAttempt } from '../../src/db/sync/slots.ts';
+import { requestAttempt } from '../../src/sync/runs/slots.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
 import { config, opened, settled, start, store, upstream, useServers } from '../support/worker-scene.ts';

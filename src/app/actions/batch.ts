@@ -9,12 +9,13 @@ import {
   heldItems,
   undoRejection,
 } from '../../db/held-batches.ts';
-import type { RunCounts } from '../../db/sync/run.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { type PreviewedCatalogue, previewCatalogue, syncCatalogue } from '../../sync/catalogue/catalogue.ts';
 import { type PreviewedClusters, previewClusters, syncClusters } from '../../sync/clusters/clusters.ts';
 import { currentPricing } from '../../sync/currency.ts';
 import type { SyncResult } from '../../sync/pipeline.ts';
+import { LiveRuns } from '../../sync/runs/live.ts';
+import type { RunCounts } from '../../sync/runs/run.ts';
 import { type ProvidedSource, providerOf, recorded } from '../run-source.ts';
 import { publishNow, type Writing } from './publish.ts';
 
@@ -75,7 +76,8 @@ export async function storeDecided(
   decision: BatchDecision,
 ): Promise<SyncResult> {
   const origin = { cause: 'decision', by: decision.decider.by } as const;
-  return recorded(config, store, source, { evenIfDisabled: true, origin }, async (run) => {
+  await using liveRuns = new LiveRuns(store.connection);
+  return await recorded(config, store, liveRuns, source, { evenIfDisabled: true, origin }, async (run) => {
     const now = () => new Date();
     const pricing = await currentPricing(store, config.settings, now());
     const { limits } = source;

@@ -2,10 +2,10 @@
 import type { SourceConfig } from '../../config/config.ts';
 import type { Sql } from '../../db/connection/client.ts';
 import type { Store } from '../../db/connection/connect.ts';
-import type { PreviewRow } from '../../db/sync/catalogue/diff.ts';
 import { machineElements } from '../../snapshot/document/build.ts';
 import { loadContent } from '../../snapshot/document/load.ts';
 import type { PreviewedCatalogue } from '../../sync/catalogue/catalogue.ts';
+import type { PreviewRow } from '../../sync/catalogue/diff.ts';
 import { providerOf } from '../run-source.ts';
 
 export type MachineAnswer = string | null;

@@ -2,14 +2,14 @@
 import type { SourceConfig } from '../../config/config.ts';
 import { audit } from '../../db/audit.ts';
 import type { Database } from '../../db/connection/connect.ts';
-import { type Disabled, endPause, disableSource as storeDisabled } from '../../db/sync/disabled.ts';
-import { liveRunOf } from '../../db/sync/live-runs.ts';
-import { type Retirement, retireSource as storeRetirement } from '../../db/sync/retire.ts';
-import { registerSource } from '../../db/sync/run.ts';
-import { requestAttempt } from '../../db/sync/slots.ts';
 import type { Decider } from '../../domain/operator.ts';
 import type { RequestedRun } from '../../domain/run.ts';
 import { latestSlot } from '../../domain/schedule.ts';
+import { type Disabled, endPause, disableSource as storeDisabled } from '../../sync/runs/disabled.ts';
+import { liveRunOf } from '../../sync/runs/live.ts';
+import { type Retirement, retireSource as storeRetirement } from '../../sync/runs/retire.ts';
+import { registerSource } from '../../sync/runs/run.ts';
+import { requestAttempt } from '../../sync/runs/slots.ts';
 import { publishNow, type Writing } from './publish.ts';
 
 type KnownSource = Pick<SourceConfig, 'id' | 'kind'> & { readonly adapter: { readonly id: string } };

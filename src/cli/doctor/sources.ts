@@ -14,10 +14,10 @@ import {
   workerProblem,
 } from '../../db/problems.ts';
 import type { SourceStatus } from '../../db/sources.ts';
-import { lastWorkerSign } from '../../db/sync/slots.ts';
 import { messageOf } from '../../domain/errors.ts';
 import { span } from '../../domain/text/time-span.ts';
 import { NO_CREDENTIALS } from '../../sources/credentials/provider.ts';
+import { lastWorkerSign } from '../../sync/runs/slots.ts';
 import { ago } from '../terminal/output.ts';
 import { type Finding, ok, warning } from './finding.ts';
 import { type FailedSource, failureRemedy } from './source-remedy.ts';

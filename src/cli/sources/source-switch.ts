@@ -5,10 +5,10 @@ import { type NamedSource, readNamedSources } from '../../config/named-sources.t
 import type { Environment } from '../../config/source-config.ts';
 import type { Sql } from '../../db/connection/client.ts';
 import type { Store } from '../../db/connection/connect.ts';
-import { disablingOf, enableSource } from '../../db/sync/disabled.ts';
-import { cancelRun } from '../../db/sync/live-runs.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { nextSlot } from '../../domain/schedule.ts';
+import { disablingOf, enableSource } from '../../sync/runs/disabled.ts';
+import { cancelRun } from '../../sync/runs/live.ts';
 import { UsageFailure } from '../terminal/failure.ts';
 import { openDatabase } from '../terminal/open-database.ts';
 import { addChange, type Changing, decider, type Env, SOURCES } from '../terminal/options.ts';

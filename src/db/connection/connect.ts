@@ -1,4 +1,3 @@
-import { LiveRuns } from '../sync/live-runs.ts';
 import { type ClientOptions, Pool } from './client.ts';
 import { databaseOn, openConnection } from './database.ts';
 
@@ -53,18 +52,14 @@ export function openStore(options: StoreOptions) {
   const client = clientOptions(options);
   const pool = new Pool(options.url, client);
   const connection = () => openConnection(options.directUrl ?? options.url, client);
-  const liveRuns = new LiveRuns(connection);
   return {
     /** Prepares its statements, so each takes one round trip. Statements of Drizzle take two. */
     sql: pool.sql,
     db: databaseOn(pool.sql),
-    liveRuns,
     /** Opens a connection for temporary tables. It connects with the first statement. */
     connection,
     renew: () => pool.renew(),
     onLost: (listener: () => void) => pool.onLost(listener),
-    async [Symbol.asyncDispose]() {
-      await Promise.all([liveRuns[Symbol.asyncDispose](), pool[Symbol.asyncDispose]()]);
-    },
+    [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
   };
 }

@@ -1,9 +1,9 @@
-/** Stored changes of machines and clusters by runs: the state of a cluster as SQL, and their deletion. */
+/** Stored changes of machines and clusters by runs: the state of a cluster as SQL, its retirement, and their deletion. */
 import { CLUSTER_FIELDS, type ClusterField } from '../../domain/run.ts';
 import type { Database } from '../connection/connect.ts';
-import { sql } from '../connection/drizzle.ts';
-import { nameOf } from '../connection/statements.ts';
-import { clusterChanges, lineage, machineChanges, syncRuns } from '../schema.ts';
+import { type SQL, sql } from '../connection/drizzle.ts';
+import { insertInto, nameOf } from '../connection/statements.ts';
+import { clusterChanges, clusters, lineage, machineChanges, syncRuns } from '../schema.ts';
 
 const FIELDS: Readonly<Record<ClusterField, string>> = {
   name: 'c.name',
@@ -48,4 +48,20 @@ export async function pruneChanges(db: Database, days: number): Promise<void> {
     )
     update ${lineage} set ${nameOf(changesSince)} = greatest(${changesSince}, old.until) from old
     where exists (select from of_machines) or exists (select from of_clusters) or exists (select from of_runs)`);
+}
+
+/** Records clusters that an operator retires. Call it before they are retired. @param condition on clusters `c` */
+export async function recordRetiredClusters(db: Database, now: string | SQL, condition: SQL): Promise<void> {
+  await db.execute(sql`
+    ${insertInto(clusterChanges, {
+      runId: null,
+      sourceId: sql`c.source_id`,
+      changedAt: now,
+      organizationId: sql`c.organization_id`,
+      clusterId: sql`c.id`,
+      change: 'retired',
+      before: sql.raw(CLUSTER_STATE),
+    })}
+    from ${clusters} c ${sql.raw(JOIN_OF_STATE)} where c.retired_at is null and ${condition}
+    order by c.organization_id, c.source_key collate "C"`);
 }

@@ -194,7 +194,7 @@ export const acceptedPrices = pgTable(
   ],
 );
 
-/** Claimed slots. The row of a schedule's latest slot is the only state of its attempts, see db/sync/slots.ts. */
+/** Claimed slots. The row of a schedule's latest slot is the only state of its attempts, see sync/runs/slots.ts. */
 export const scheduleSlots = pgTable(
   'schedule_slots',
   (c) => ({

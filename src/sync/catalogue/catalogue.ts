@@ -2,35 +2,12 @@ import type { ConnectionDatabase } from '../../db/connection/connect.ts';
 import { and, eq, not, sql } from '../../db/connection/drizzle.ts';
 import { approvedRows } from '../../db/quarantine.ts';
 import { machines } from '../../db/schema.ts';
-import { catalogueMissing } from '../../db/sync/catalogue/compare.ts';
-import { writePlans } from '../../db/sync/catalogue/database-plans.ts';
-import {
-  type CatalogueDiff,
-  type CataloguePreview,
-  cataloguePreview,
-  countChanges,
-  countWithTerms,
-  diffStaged,
-  type StagedDiff,
-  withdrawnMachines,
-} from '../../db/sync/catalogue/diff.ts';
-import { writeRegionPrices } from '../../db/sync/catalogue/region-prices.ts';
-import type { Repeated } from '../../db/sync/catalogue/reject.ts';
-import {
-  type CatalogueSource,
-  lockProvider,
-  writeMachines,
-  writeRegions,
-} from '../../db/sync/catalogue/write.ts';
-import { holdStaged } from '../../db/sync/hold-batch.ts';
-import { saveCatalogue } from '../../db/sync/undo.ts';
-import { countStored, stageStored, storedRegions } from '../../db/sync/validators.ts';
 import { SAMPLE_ROWS } from '../../domain/held-sample.ts';
 import { boundedRejected, type RejectedKey } from '../../domain/rejected-rows.ts';
 import type { ShortRegion } from '../../domain/run.ts';
 import type { CatalogueItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
-import { brokenGuards, type GuardLimits, hasPlansAlone, runsUntilRetired } from '../guard.ts';
+import { brokenGuards, type GuardLimits, hasPlansAlone, runsUntilRetired } from '../guards.ts';
 import { sampleOfMachines } from '../held-sample.ts';
 import {
   type BatchKind,
@@ -43,12 +20,30 @@ import {
   type SyncResult,
   syncBatch,
 } from '../pipeline.ts';
+import { holdStaged } from '../runs/hold.ts';
+import { saveCatalogue } from '../runs/undo.ts';
+import { countStored, stageStored, storedRegions } from '../stored-validators.ts';
 import { unmodifiedRegions } from '../validators.ts';
 import { checkPrices, jumpsOfOthers } from './check-prices.ts';
+import type { Repeated } from './check-rows.ts';
 import { type ComparedPlans, comparePlans, countsOf, withoutKept } from './database-plans.ts';
+import {
+  type CatalogueDiff,
+  type CataloguePreview,
+  cataloguePreview,
+  countChanges,
+  countWithTerms,
+  diffStaged,
+  type StagedDiff,
+  withdrawnMachines,
+} from './diff.ts';
+import { catalogueMissing } from './match.ts';
 import { readRegions, stampRead } from './read-regions.ts';
 import { type ComparedRegionPrices, compareRegionPrices, type RegionsBatch } from './region-prices.ts';
 import { highestPrice, type StagedCatalogue, stageCatalogue } from './stage.ts';
+import { type CatalogueSource, lockProvider, writeMachines, writeRegions } from './store.ts';
+import { writePlans } from './stored-plans.ts';
+import { writeRegionPrices } from './stored-region-prices.ts';
 
 interface CatalogueBatch {
   readonly provider: { readonly id: number; readonly name: string };

@@ -16,11 +16,11 @@ import { insertInto, selectAs } from '../../db/connection/statements.ts';
 import { PERIOD_CASES, TERM_CASES } from '../../db/prices/terms.ts';
 import { amount, PERIODS } from '../../db/schema/shared-columns.ts';
 import { acceptedPrices } from '../../db/schema.ts';
-import { catalogueDiff, catalogueMissing } from '../../db/sync/catalogue/compare.ts';
-import type { PreviewRow } from '../../db/sync/catalogue/diff.ts';
 import type { SourcePrice } from '../../domain/prices/price.ts';
 import { REJECTED_KEPT, type RejectedKey } from '../../domain/rejected-rows.ts';
-import { type BrokenGuard, brokenJumps, type GuardLimits, PRICE_KINDS, type PriceKind } from '../guard.ts';
+import { type BrokenGuard, brokenJumps, type GuardLimits, PRICE_KINDS, type PriceKind } from '../guards.ts';
+import type { PreviewRow } from './diff.ts';
+import { catalogueDiff, catalogueMissing } from './match.ts';
 
 /** A price of a region or a plan that differs from the stored one. The check reads those of machines from the comparison. */
 export interface ChangedPrice {

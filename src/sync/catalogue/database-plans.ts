@@ -1,15 +1,15 @@
 /** Plans of managed databases in a batch: checked, converted, compared with the stored ones, and guarded. */
 import type { ConnectionDatabase } from '../../db/connection/connect.ts';
-import { type StoredPlan, storedPlans, type WrittenPlan } from '../../db/sync/catalogue/database-plans.ts';
-import type { CatalogueSource } from '../../db/sync/catalogue/write.ts';
 import { type OfferedPlan, planName, planProblem, type StatedPlan } from '../../domain/database-plan.ts';
 import { decimal, isSamePrice, pricePerMinute } from '../../domain/prices/price.ts';
 import type { RejectedKey, RejectionCode } from '../../domain/rejected-rows.ts';
 import type { Pricing } from '../currency.ts';
-import { type BrokenGuard, brokenPlanGuards, type GuardLimits } from '../guard.ts';
+import { type BrokenGuard, brokenPlanGuards, type GuardLimits } from '../guards.ts';
 import type { ChangedPrice } from './check-prices.ts';
 import type { RegionsBatch } from './region-prices.ts';
 import { highestPrice } from './stage.ts';
+import type { CatalogueSource } from './store.ts';
+import { type StoredPlan, storedPlans, type WrittenPlan } from './stored-plans.ts';
 
 export interface PlansBatch extends RegionsBatch {
   readonly stated: readonly StatedPlan[];

@@ -1,10 +1,10 @@
 /** The regions that a batch has read, and their freshness. */
 import type { ConnectionDatabase } from '../../db/connection/connect.ts';
-import type { CatalogueSource } from '../../db/sync/catalogue/write.ts';
-import { adoptMachines, regionsOfUnusableRows, stampRegions } from '../../db/sync/freshness.ts';
 import { type RejectedKey, unreadRegion } from '../../domain/rejected-rows.ts';
+import { adoptMachines, regionsOfUnusableRows, stampRegions } from '../freshness.ts';
 import { earlier } from '../pipeline.ts';
 import type { StagedCatalogue } from './stage.ts';
+import type { CatalogueSource } from './store.ts';
 
 /** Returns the regions that the batch lists or that have offers, without those that could not be read. */
 export function readRegions(

@@ -1,7 +1,5 @@
 /** Prices of regions in a batch: checked, converted, and compared with the stored ones. */
 import type { ConnectionDatabase } from '../../db/connection/connect.ts';
-import { storedRegionPrices } from '../../db/sync/catalogue/region-prices.ts';
-import type { CatalogueSource } from '../../db/sync/catalogue/write.ts';
 import { isSamePrice } from '../../domain/prices/price.ts';
 import {
   type OfferedRegionPrice,
@@ -14,6 +12,8 @@ import type { RejectedKey, RejectionCode } from '../../domain/rejected-rows.ts';
 import type { UnreadItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
 import type { ChangedPrice, ComparedPrice } from './check-prices.ts';
+import type { CatalogueSource } from './store.ts';
+import { storedRegionPrices } from './stored-region-prices.ts';
 
 export interface StatedRegionPrice {
   readonly regionCode: string;

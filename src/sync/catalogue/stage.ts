@@ -2,7 +2,6 @@
 
 import type { ConnectionDatabase } from '../../db/connection/connect.ts';
 import { COPY_NULL, copyField } from '../../db/connection/copy.ts';
-import { stageOffers } from '../../db/sync/staged.ts';
 import { limitBroken } from '../../domain/cost-optimized-limits.ts';
 import type { StatedPlan } from '../../domain/database-plan.ts';
 import { hasEnded } from '../../domain/end-of-sale.ts';
@@ -16,6 +15,7 @@ import { type CatalogueItem, SourceError, type UnreadItem } from '../../sources/
 import type { Pricing } from '../currency.ts';
 import { EventLoopYielder } from '../event-loop-yielder.ts';
 import type { Progress } from '../pipeline.ts';
+import { stageOffers } from '../staged.ts';
 import type { StatedRegionPrice } from './region-prices.ts';
 import { type TermBounds, termsOf } from './stage-terms.ts';
 

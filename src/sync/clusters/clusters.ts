@@ -1,23 +1,11 @@
 import { approvedRows } from '../../db/quarantine.ts';
-import {
-  type ClusterDiff,
-  computeClusterDiff,
-  rejectStagedClusters,
-  setRemovalAside,
-} from '../../db/sync/clusters/diff.ts';
-import { type ClusterPreview, clusterPreview } from '../../db/sync/clusters/preview.ts';
-import { resolveReferences } from '../../db/sync/clusters/references.ts';
-import { setSlugs, slugBatches, writeClusters } from '../../db/sync/clusters/write.ts';
-import { holdStagedClusters } from '../../db/sync/hold-batch.ts';
-import { saveClusters } from '../../db/sync/undo.ts';
-import { countStored } from '../../db/sync/validators.ts';
 import type { ReportedCluster } from '../../domain/cluster.ts';
 import { SAMPLE_ROWS } from '../../domain/held-sample.ts';
 import { boundedRejected } from '../../domain/rejected-rows.ts';
 import { COMPLETE } from '../../domain/run.ts';
 import type { ClusterItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
-import { brokenGuards, type GuardLimits, runsUntilRetired } from '../guard.ts';
+import { brokenGuards, type GuardLimits, runsUntilRetired } from '../guards.ts';
 import { sampleOfClusters } from '../held-sample.ts';
 import {
   type BatchKind,
@@ -30,8 +18,15 @@ import {
   type SyncResult,
   syncBatch,
 } from '../pipeline.ts';
+import { holdStagedClusters } from '../runs/hold.ts';
+import { saveClusters } from '../runs/undo.ts';
+import { countStored } from '../stored-validators.ts';
+import { type ClusterDiff, computeClusterDiff, rejectStagedClusters, setRemovalAside } from './match.ts';
+import { type ClusterPreview, clusterPreview } from './preview.ts';
+import { resolveReferences } from './references.ts';
 import { assignSlugs } from './slugs.ts';
 import { type SavedCluster, type StagedClusters, stageClusters } from './stage.ts';
+import { setSlugs, slugBatches, writeClusters } from './store.ts';
 
 interface ClusterBatch {
   readonly items: AsyncIterable<ClusterItem<ReportedCluster> | SavedCluster>;

@@ -1,5 +1,5 @@
 import slugify from '@sindresorhus/slugify';
-import type { SlugRow } from '../../db/sync/clusters/write.ts';
+import type { SlugRow } from './store.ts';
 
 /** Returns the slug of a name: ASCII, lower case, words joined by `-`; `cluster` if nothing is left. */
 export function slugOf(name: string): string {

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ConnectionDatabase } from '../../db/connection/connect.ts';
 import { copyField, copyLines } from '../../db/connection/copy.ts';
-import { stagedClusters } from '../../db/sync/staged.ts';
 import type { ReportedCluster } from '../../domain/cluster.ts';
 import { pricePerMinute } from '../../domain/prices/price.ts';
 import { REJECTED_KEPT, type RejectedKey } from '../../domain/rejected-rows.ts';
@@ -9,6 +8,7 @@ import type { ClusterItem, ValidatorItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
 import { EventLoopYielder } from '../event-loop-yielder.ts';
 import type { Progress } from '../pipeline.ts';
+import { stagedClusters } from '../staged.ts';
 
 /** A cluster from before an approval, with the digest of the source's data. */
 export interface SavedCluster {

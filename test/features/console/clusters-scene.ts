@@ -1,9 +1,9 @@
 /** Stores clusters in a console's database, like runs of a control plane. */
 import { administration } from '../../../src/db/administration.ts';
-import { registerSource } from '../../../src/db/sync/run.ts';
 import type { ReportedCluster } from '../../../src/domain/cluster.ts';
 import { syncClusters } from '../../../src/sync/clusters/clusters.ts';
-import { disk, reported } from '../../sync/cluster-rows.ts';
+import { registerSource } from '../../../src/sync/runs/run.ts';
+import { disk, reported } from '../../sync/clusters/rows.ts';
 import { LAX, OPERATOR } from '../../sync/scene.ts';
 import type { ConsoleScene } from './scene.ts';
 
@@ -24,11 +24,11 @@ export const atHetzner = (
 
 /** Stores the clusters of the control plane `plane`. Omitted ones are retired. */
 export async function statesClusters(
-  { worker: { store } }: ConsoleScene,
+  { worker: { store, liveRuns } }: ConsoleScene,
   clusters: readonly ReportedCluster[],
 ): Promise<void> {
   await registerSource(store.db, { id: 'plane', kind: 'clusters', adapter: 'test' });
-  const { run } = await store.liveRuns.begin('plane', undefined);
+  const { run } = await liveRuns.begin('plane', undefined);
   const { outcome } = await syncClusters({
     store,
     run,

@@ -72,7 +72,7 @@ describe('runs in a browser', needs(hasChromium, CHROMIUM), () => {
   });
 
   it('cancels a running run with a reason, on a phone, and a viewer has no button for it', async () => {
-    await using live = await scene.worker.store.liveRuns.begin('hetzner', undefined);
+    await using live = await scene.worker.liveRuns.begin('hetzner', undefined);
     const { id: run } = live.run;
     const viewer = await open({}, 'vera');
     await viewer.page.goto(`/runs/${run}`);

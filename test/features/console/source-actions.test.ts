@@ -80,7 +80,7 @@ describe('a source in the console', () => {
   });
 
   it('has its running run cancelled with a reason, and no other run', async () => {
-    await using live = await scene.worker.store.liveRuns.begin('hetzner', undefined);
+    await using live = await scene.worker.liveRuns.begin('hetzner', undefined);
     const { id: run } = live.run;
     const cancel = (body: object) => scene.post('/api/sources/hetzner/cancel', body);
     expect(await cancel({ reason: 'it hangs' })).toMatchObject({ status: 400, body: { field: 'run' } });

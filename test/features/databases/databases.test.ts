@@ -3,12 +3,12 @@ import Big from 'big.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ConnectionDatabase } from '../../../src/db/connection/connect.ts';
-import { type WrittenPlan, writePlans } from '../../../src/db/sync/catalogue/database-plans.ts';
 import type {
   DatabaseDocument,
   DatabasesDocument,
   DatabaseWithHistory,
 } from '../../../src/features/databases/schema.ts';
+import { type WrittenPlan, writePlans } from '../../../src/sync/catalogue/stored-plans.ts';
 import { addPlan, addProvider, addRegion } from '../../snapshot/rows.ts';
 import { sceneForEachTest } from '../../snapshot/scene.ts';
 import { faultProxy } from '../../support/fault-proxy.ts';

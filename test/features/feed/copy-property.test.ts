@@ -8,16 +8,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deleteOrganization } from '../../../src/db/organizations.ts';
 import { changeCurrency } from '../../../src/db/prices/currency.ts';
 import { seedProviders } from '../../../src/db/providers.ts';
-import { retireSource } from '../../../src/db/sync/retire.ts';
 import { createToken } from '../../../src/db/tokens.ts';
 import { renameUser } from '../../../src/db/users.ts';
 import { pruneFeed } from '../../../src/features/feed/append.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { mastersOf } from '../../../src/redis/redis.ts';
+import { retireSource } from '../../../src/sync/runs/retire.ts';
 import { openScene, type TestReader } from '../../snapshot/scene.ts';
 import { feedPublisher } from '../../support/feed-publisher.ts';
 import { until } from '../../support/until.ts';
-import { cluster } from '../../sync/cluster-rows.ts';
+import { cluster } from '../../sync/clusters/rows.ts';
 import {
   ACME,
   LAX,

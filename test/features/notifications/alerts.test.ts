@@ -5,8 +5,6 @@ import { openStore, type Sql } from '../../../src/db/connection/connect.ts';
 import { pruneDifferences, recordDifference } from '../../../src/db/differences.ts';
 import { decide, pendingBatches } from '../../../src/db/held-batches.ts';
 import type { JudgedSource } from '../../../src/db/problems.ts';
-import { disableSource } from '../../../src/db/sync/disabled.ts';
-import { finishRun } from '../../../src/db/sync/run.ts';
 import type { MachineFacts } from '../../../src/domain/machine-facts.ts';
 import { deliver, dueWebhooks, sendAgain } from '../../../src/features/notifications/alert-deliveries.ts';
 import type { AlertMessage } from '../../../src/features/notifications/alert-messages.ts';
@@ -14,8 +12,10 @@ import { alertRecords, findDeliveries } from '../../../src/features/notification
 import { evaluateAlerts } from '../../../src/features/notifications/evaluate.ts';
 import { type AlertRules, NO_ALERTS, type Webhook } from '../../../src/features/notifications/rules.ts';
 import { freePort } from '../../../src/processes/port.ts';
+import { disableSource } from '../../../src/sync/runs/disabled.ts';
+import { finishRun } from '../../../src/sync/runs/run.ts';
 import { type Receiver, receiver } from '../../support/webhook-receiver.ts';
-import { cluster } from '../../sync/cluster-rows.ts';
+import { cluster } from '../../sync/clusters/rows.ts';
 import {
   ACME,
   LAX,

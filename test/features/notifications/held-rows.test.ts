@@ -11,7 +11,7 @@ import {
 import { evaluateAlerts } from '../../../src/features/notifications/evaluate.ts';
 import { type AlertRules, NO_ALERTS, type Webhook } from '../../../src/features/notifications/rules.ts';
 import { type Receiver, receiver } from '../../support/webhook-receiver.ts';
-import { cluster } from '../../sync/cluster-rows.ts';
+import { cluster } from '../../sync/clusters/rows.ts';
 import { OPERATOR, offer, offers, openScene, region, type Scene, STRICT } from '../../sync/scene.ts';
 
 let scene: Scene;

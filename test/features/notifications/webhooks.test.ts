@@ -22,7 +22,7 @@ import {
   removeWebhook,
 } from '../../../src/features/notifications/receivers.ts';
 import { type Receiver, receiver } from '../../support/webhook-receiver.ts';
-import { cluster } from '../../sync/cluster-rows.ts';
+import { cluster } from '../../sync/clusters/rows.ts';
 import { LAX, OPERATOR, offer, openScene, region, type Scene } from '../../sync/scene.ts';
 
 let scene: Scene;

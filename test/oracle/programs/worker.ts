@@ -3,8 +3,8 @@ import { pino } from 'pino';
 import { readConfig } from '../../../src/config/config.ts';
 import { databaseUrls } from '../../../src/config/settings.ts';
 import { openStore } from '../../../src/db/connection/connect.ts';
-import { requestAttempt } from '../../../src/db/sync/slots.ts';
 import { latestSlot } from '../../../src/domain/schedule.ts';
+import { requestAttempt } from '../../../src/sync/runs/slots.ts';
 import { startWorker } from '../../../workers/main.ts';
 
 const config = readConfig(process.env);

@@ -4,15 +4,15 @@ import type { BatchRecord } from '../../../db/held-batches.ts';
 import type { ProblemKind, Severity, SourceProblem } from '../../../db/problems.ts';
 import type { QuarantinedRow } from '../../../db/quarantine.ts';
 import type { RegionStatus, SourceStatus } from '../../../db/sources.ts';
-import type { CatalogueDiff, CataloguePreview, PreviewRow } from '../../../db/sync/catalogue/diff.ts';
-import type { ClusterDiff } from '../../../db/sync/clusters/diff.ts';
-import type { ClusterPreview, ClusterPreviewRow } from '../../../db/sync/clusters/preview.ts';
-import type { Retirement } from '../../../db/sync/retire.ts';
-import type { RunCounts } from '../../../db/sync/run.ts';
 import type { Acknowledgement } from '../../../domain/alert.ts';
 import type { ReasonGroup } from '../../../domain/rejected-rows.ts';
 import type { RequestedRun, RunRequests } from '../../../domain/run.ts';
 import type { Disabling } from '../../../domain/source.ts';
+import type { CatalogueDiff, CataloguePreview, PreviewRow } from '../../../sync/catalogue/diff.ts';
+import type { ClusterDiff } from '../../../sync/clusters/match.ts';
+import type { ClusterPreview, ClusterPreviewRow } from '../../../sync/clusters/preview.ts';
+import type { Retirement } from '../../../sync/runs/retire.ts';
+import type { RunCounts } from '../../../sync/runs/run.ts';
 import type { BatchTrail } from '../queries/batches.ts';
 import type {
   CataloguePlace,

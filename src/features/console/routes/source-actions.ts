@@ -2,12 +2,12 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { disableSource, retireSource } from '../../../app/actions/source.ts';
 import { inspectConfig } from '../../../config/config.ts';
 import { sourceSettings } from '../../../config/source-settings.ts';
-import { enableSource } from '../../../db/sync/disabled.ts';
-import { cancelRun } from '../../../db/sync/live-runs.ts';
-import { previewRetirement, type Retirement } from '../../../db/sync/retire.ts';
 import type { Decider } from '../../../domain/operator.ts';
 import { deciderOf } from '../../../ops/access.ts';
 import { anyFieldOf, BadRequest, Conflict, found, NotFound, reasonOf } from '../../../ops/parameters.ts';
+import { enableSource } from '../../../sync/runs/disabled.ts';
+import { cancelRun } from '../../../sync/runs/live.ts';
+import { previewRetirement, type Retirement } from '../../../sync/runs/retire.ts';
 import type { CancelledRun, Retired, RetirementAnswer, ShownSetting, Switched } from './api.ts';
 import type { ConsoleContext } from './context.ts';
 

@@ -1,7 +1,0 @@
-/** A process with a live run of the source `s`, until it is killed. */
-import { openStore } from '../../../src/db/connection/connect.ts';
-
-const store = openStore({ url: process.argv[2] ?? '', role: 'worker' });
-const { run } = await store.liveRuns.begin('s', undefined);
-process.stdout.write(`${JSON.stringify({ run: run.id })}\n`);
-setInterval(() => {}, 1000);
