@@ -26,7 +26,7 @@ export const WIDE_ROW: { readonly title: string; readonly panels: readonly Shown
     },
     {
       title: 'Streams of changes',
-      says: 'Open streams and waiting requests, and streams that ended early each second',
+      says: 'Open streams, and streams that ended early each second',
       unit: 'short',
       queries: [
         { expr: `sum(${of('fleetbook_streams')})`, legend: 'open' },
@@ -37,7 +37,7 @@ export const WIDE_ROW: { readonly title: string; readonly panels: readonly Shown
       ],
     },
     {
-      title: 'Duration of downloads and waiting requests',
+      title: 'Duration of streams and downloads',
       says: '99 of 100 took less; other latency panels leave these out',
       unit: 's',
       queries: [

@@ -139,7 +139,7 @@ export const SETTINGS = {
     '120000',
   ),
   MAX_CONNECTIONS: setting(
-    'open connections to the API of one process; of further ones only a liveness probe is answered. One address may open half of them, unless it is a trusted proxy. Without an accepted token all addresses together have half, and each address a sixteenth of it once others need the places. The limit of streams of `/v1/changes` and waiting requests is half as high. 0: no limit of connections, 5,000 streams',
+    'open connections to the API of one process; of further ones only a liveness probe is answered. One address may open half of them, unless it is a trusted proxy. Without an accepted token all addresses together have half, and each address a sixteenth of it once others need the places. The limit of streams of `/v1/changes` is half as high. 0: no limit of connections, 5,000 streams',
     integer(0, 1_000_000, 'a count'),
     '10000',
   ),

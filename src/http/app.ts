@@ -43,7 +43,7 @@ export interface ApiPart {
 
 export interface RouteDeps extends OperationDeps {
   readonly limits: HttpLimits;
-  /** Streams and waiting requests. The server ends them when it closes. */
+  /** Streams. The server ends them when it closes. */
   readonly endless: Set<{ end(): void }>;
 }
 

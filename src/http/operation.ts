@@ -25,7 +25,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** When the request was routed, by `performance.now()`. */
     startedAt: number;
-    /** True for a stream, a download and a waiting request: their duration does not measure the server. */
+    /** True for a stream and a download: their duration does not measure the server. */
     lasts: boolean;
   }
 }

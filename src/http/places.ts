@@ -1,4 +1,4 @@
-/** Limits the number of lasting answers: streams, waiting requests and downloads. */
+/** Limits the number of lasting answers: streams and downloads. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Grant } from '../domain/scope.ts';

@@ -37,7 +37,7 @@ export class Durations {
 export class RouteCounts {
   readonly counts = new Map<string, Float64Array>();
   readonly durations = new Durations(BOUNDS);
-  /** Of streams, downloads and waiting requests; undefined while there were none. */
+  /** Of streams and downloads; undefined while there were none. */
   lasting: Durations | undefined;
 
   add(method: string, status: number, seconds: number, lasts = false): void {

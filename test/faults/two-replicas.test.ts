@@ -15,12 +15,11 @@ const TURN_EVERY_MS = 500;
 /** Milliseconds between two requests of a client. */
 const PAUSE_MS = 100;
 
-/** Requests changes, and waits for them, as a follower does. */
+/** Requests changes as a follower does. */
 const requestOf =
   ({ url }: Reader, { token }: Organization) =>
   async (path: string) => {
-    const address = path.includes('after=') ? `${url}${path}&wait=1` : url + path;
-    const response = await fetch(address, { headers: { authorization: `Bearer ${token}` } });
+    const response = await fetch(url + path, { headers: { authorization: `Bearer ${token}` } });
     return { status: response.status, body: await response.text() };
   };
 

@@ -66,8 +66,8 @@ export async function serveChanges(
       return JSON.parse(body) as Page & { readonly type: string; readonly parameter?: string };
     },
     /** A stream and its events so far. */
-    async stream(bearer: string, headers: Record<string, string> = {}) {
-      const answer = await get('/v1/changes', bearer, { accept: 'text/event-stream', ...headers });
+    async stream(bearer: string, headers: Record<string, string> = {}, query = '') {
+      const answer = await get(`/v1/changes${query}`, bearer, { accept: 'text/event-stream', ...headers });
       const seen = { text: '', isOver: false };
       answer.on('data', (text: string) => {
         seen.text += text;

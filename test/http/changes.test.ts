@@ -1,8 +1,8 @@
-/** `/v1/changes` over real sockets: pages, and requests that wait. */
+/** Pages of `/v1/changes` over real sockets. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { describe, expect, it, vi } from 'vitest';
-import { createToken, revokeToken } from '../../src/db/tokens.ts';
+import { createToken } from '../../src/db/tokens.ts';
 import { SCOPES, type Scope } from '../../src/domain/scope.ts';
 import { pruneFeed } from '../../src/features/feed/append.ts';
 import type { FeedReads } from '../../src/features/feed/feed-reads.ts';
@@ -65,7 +65,7 @@ describe('a page of changes', () => {
     await api.publisher.publishDirty();
     const pages: Page[] = [];
     do {
-      const page = await api.page(`/v1/changes?after=${after}&limit=1&wait=1`, bearer);
+      const page = await api.page(`/v1/changes?after=${after}&limit=1`, bearer);
       pages.push(page);
       after = page.next;
     } while (pages.at(-1)?.more);
@@ -143,8 +143,6 @@ describe('a page of changes', () => {
       ['after', 'x'],
       ['limit', '0'],
       ['limit', '1001'],
-      ['wait', '31'],
-      ['wait', '1.5'],
     ])
       expect(await api.page(`/v1/changes?${name}=${value}`, bearer, 400)).toMatchObject({ parameter: name });
   });
@@ -166,42 +164,5 @@ describe('a page of changes', () => {
       'last-event-id': gone.next,
     });
     expect(stream.statusCode).toBe(410);
-  });
-
-  it('arrives as soon as there is a change, if the request waits', async () => {
-    await using api = await serve();
-    const { token: bearer } = await token();
-    const { next } = await api.page(`/v1/changes?after=${await start(api, bearer)}`, bearer);
-    const waiting = api.page(`/v1/changes?after=${next}&wait=30`, bearer);
-    await until(() => api.reader.feed.size === 1);
-    await setStatus(scene.sql, scene.sample.clusterOfB, 'Stopped');
-    await setStatus(scene.sql, scene.sample.clusterOfA, 'Stopped');
-    await api.publisher.publishDirty();
-    expect(typesOf(await waiting)).toEqual(['cluster.changed']);
-    // Its time is not part of the latency of answers.
-    expect(api.observed.map(({ status, lasts }) => [status, lasts])).toEqual([
-      [200, false],
-      [200, false],
-      [200, true],
-    ]);
-    expect(await api.page(`/v1/changes?after=${(await waiting).next}&wait=1`, bearer)).toMatchObject({
-      changes: [],
-      more: false,
-    });
-    expect(api.reader.feed.size).toBe(0);
-  });
-
-  it('ends with a rejection if its token is revoked while the request waits', async () => {
-    await using api = await serve();
-    const { token: bearer, id } = await token();
-    const { next } = await api.page(`/v1/changes?after=${await start(api, bearer)}`, bearer);
-    const waiting = api.page(`/v1/changes?after=${next}&wait=30`, bearer, 401);
-    await until(() => api.reader.feed.size === 1);
-    await revokeToken(scene.store.db, id);
-    await api.publisher.publishDirty();
-    const since = performance.now();
-    await waiting;
-    expect(performance.now() - since).toBeLessThan(10_000);
-    await until(() => api.reader.feed.size === 0);
   });
 });

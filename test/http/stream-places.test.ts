@@ -1,4 +1,4 @@
-/** Clients that leave before their stream or their waiting request has begun, or hold more than their share. */
+/** Clients that leave before their stream has begun, or hold more than their share. */
 import { connect, type Server, type Socket } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it, type Mock, vi } from 'vitest';
@@ -14,7 +14,7 @@ const serve = (limits: ApiDeps['limits']) => serveChanges(scene, limits);
 const token = async (organizationId = scene.sample.a) =>
   (await createToken(scene.store.db, { organizationId, scopes: [...SCOPES] })).token;
 
-/** Stops all reads of streams and waiting requests, before and after each. */
+/** Stops all reads of streams, before and after each. */
 function stops(api: ChangesApi) {
   let open = Promise.withResolvers<void>();
   open.resolve();
@@ -101,7 +101,6 @@ const EVENTS = 'Accept: text/event-stream\r\n';
 const KINDS = {
   'a stream': (bearer: string) => requestOf(bearer, '', EVENTS),
   'a stream that goes on': (bearer: string, end: string) => requestOf(bearer, `?after=${end}`, EVENTS),
-  'a waiting request': (bearer: string, end: string) => requestOf(bearer, `?after=${end}&wait=30`),
 } as const;
 
 async function endOf(api: ChangesApi, bearer: string): Promise<string> {

@@ -40,7 +40,7 @@ describe('the metrics of an API', () => {
     expect(series(text, 'process_cpu_seconds_total', { process: 'api' })).toBeGreaterThan(0);
   });
 
-  it('have separate durations of streams, downloads and waiting requests', async () => {
+  it('have separate durations of streams and downloads', async () => {
     const { registry, observe } = apiMetrics();
     observe(request);
     observe({ ...request, seconds: 25, lasts: true });

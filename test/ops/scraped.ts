@@ -108,15 +108,11 @@ export async function scrapePrograms(): Promise<Scraped> {
     await (await fetchPath('/v1/providers')).text();
     await (await fetchPath('/v1/clusters', 'Bearer a-guess')).text();
   }
-  // A waiting request has a separate histogram. It waits only if there are no more changes.
-  let after: string | undefined;
-  await until(async () => {
-    const isFirst = after === undefined;
-    const answer = await fetchPath(isFirst ? '/v1/changes' : `/v1/changes?wait=1&after=${after}`);
-    const page = (await answer.json()) as { changes: unknown[]; next: string };
-    after = page.next;
-    return !isFirst && page.changes.length === 0;
+  // A stream has a separate histogram.
+  const stream = await fetch(`http://127.0.0.1:${port}/v1/changes`, {
+    headers: { authorization: `Bearer ${token}`, accept: 'text/event-stream' },
   });
+  await stream.body?.cancel();
   const api = await readUntil(
     serveOps,
     /^fleetbook_http_requests_total\{.*status="200"/m,

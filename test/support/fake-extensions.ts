@@ -48,7 +48,6 @@ const PARAMETERS: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   '/v1/changes': {
     after: /^at-\d+$/,
     limit: /^([1-9]\d{0,2}|1000)$/,
-    wait: /^([12]?\d|30)$/,
   },
   '/v1/exports': {},
   '/v1/exports/machines.parquet': {},
@@ -120,7 +119,8 @@ export class FakeExtensions implements AsyncDisposable {
   readonly #server = createServer((request, response) => this.#answer(request, response));
   readonly #first: Handler[] = [];
   readonly #changes: Change[] = [];
-  readonly #waiting = new Set<() => void>();
+  /** Each sends the new changes of one stream. */
+  readonly #senders = new Set<() => void>();
   readonly #open = new Set<ServerResponse>();
   #oldest = 0;
   #isRevoked = false;
@@ -151,7 +151,7 @@ export class FakeExtensions implements AsyncDisposable {
       const entry = { ...change, id: `at-${this.#changes.length + 1}`, at: '2026-11-20T12:00:00Z' } as Change;
       this.#changes.push(entry);
     }
-    for (const wake of [...this.#waiting]) wake();
+    for (const send of this.#senders) send();
   }
 
   /** Places before the last one are expired. */
@@ -248,23 +248,10 @@ export class FakeExtensions implements AsyncDisposable {
       problem(response, 410, 'urn:fleetbook:problem:cursor-gone', { next: `at-${now}` });
     else if (request.headers.accept === 'text/event-stream') this.#stream(from, response);
     else {
-      const page = (most = Number(query.limit ?? 100)) => {
-        const changes = this.#changes.slice(from, from + most);
-        const next = `at-${from + changes.length}`;
-        return { changes, next, more: from + changes.length < this.#changes.length };
-      };
-      if (query.after === undefined || now > from || !Number(query.wait)) json(request, response, page());
-      else this.#whenAwake(response, () => json(request, response, page()));
+      const changes = this.#changes.slice(from, from + Number(query.limit ?? 100));
+      const next = `at-${from + changes.length}`;
+      json(request, response, { changes, next, more: from + changes.length < now });
     }
-  }
-
-  #whenAwake(response: ServerResponse, work: () => void): void {
-    const wake = () => {
-      this.#waiting.delete(wake);
-      work();
-    };
-    this.#waiting.add(wake);
-    response.once('close', () => this.#waiting.delete(wake));
   }
 
   #stream(from: number, response: ServerResponse): void {
@@ -284,8 +271,9 @@ export class FakeExtensions implements AsyncDisposable {
         entry += 1;
         response.write(`id: ${change.id}\nevent: ${change.type}\ndata: ${JSON.stringify(change)}\n\n`);
       }
-      this.#whenAwake(response, sendChanges);
     };
+    this.#senders.add(sendChanges);
+    response.once('close', () => this.#senders.delete(sendChanges));
     sendChanges();
   }
 }

@@ -20,8 +20,6 @@ export interface ChangesOptions {
 export interface ChangePageQuery extends Pick<ChangesOptions, 'after' | 'available'> {
   /** Maximum number of changes on the page. */
   readonly limit?: number;
-  /** Seconds to wait for a change; 0 by default. */
-  readonly wait?: number;
 }
 
 /** Time for the first data of an event stream. A proxy may buffer the stream. */
@@ -29,9 +27,10 @@ const FIRST_DATA_MS = 10_000;
 /** Used until the server sends a `retry` field. */
 const RECONNECT_MS = 2000;
 const MAX_PAUSE_MS = 30_000;
-const LONG_POLL_SECONDS = 25;
+/** Milliseconds between two pages of a client that reads no stream. */
+const PAGE_EVERY_MS = 2000;
 
-/** The connection does not deliver event streams: the client uses long polls instead. */
+/** The connection does not deliver event streams: the client reads pages instead. */
 class StreamUnavailable extends Error {}
 
 const CLOSED = new Error('The server closed the stream.');
@@ -44,7 +43,7 @@ interface FeedItem {
 
 /**
  * Yields changes in order, each once, until the loop ends or the signal aborts. Reconnects after each failed connection.
- * Uses long polls if the connection does not deliver event streams.
+ * Reads a page every two seconds if the connection does not deliver event streams.
  * @throws CursorGone if `after` is too old; FleetbookProblem if the API refuses the request; the signal's reason
  */
 export async function* followChanges(
@@ -68,7 +67,7 @@ export async function* followChanges(
           ? streamChanges(requests, { after, available }, signal, options.silenceMs ?? 45_000, (ms) => {
               reconnectMs = ms;
             })
-          : pollChanges(requests, { after, available }, signal);
+          : readPages(requests, { after, available }, signal);
         for await (const { next, change } of source) {
           failures = 0;
           after = next;
@@ -94,19 +93,13 @@ export async function* followChanges(
   }
 }
 
-/** Reads one page of the feed. The timeout and the deadline include the wait. */
+/** Reads one page of the feed. */
 export async function changePage(
   requests: Requests,
   query: ChangePageQuery,
   options: { readonly signal?: AbortSignal | undefined; readonly deadlineMs?: number | undefined },
 ): Promise<ChangePage> {
-  const waitMs = (query.wait ?? 0) * 1000;
-  const attemptTimeoutMs = requests.attemptTimeoutMs + waitMs;
-  const { data } = await requests.json<ChangePage>('v1/changes', query, {
-    ...options,
-    attemptTimeoutMs,
-    ...(waitMs > 0 && options.deadlineMs === undefined && { deadlineMs: 3 * attemptTimeoutMs }),
-  });
+  const { data } = await requests.json<ChangePage>('v1/changes', query, options);
   return data;
 }
 
@@ -160,7 +153,7 @@ async function openStream(response: Response): Promise<ReadableStream<Uint8Array
   return undefined;
 }
 
-async function* pollChanges(
+async function* readPages(
   requests: Requests,
   from: FeedPosition,
   signal: AbortSignal,
@@ -168,16 +161,10 @@ async function* pollChanges(
   const { available } = from;
   let { after } = from;
   for (;;) {
-    const startedAt = performance.now();
-    const { changes, next, more } = await changePage(
-      requests,
-      { after, available, limit: 1000, wait: LONG_POLL_SECONDS },
-      { signal },
-    );
+    const { changes, next, more } = await changePage(requests, { after, available, limit: 1000 }, { signal });
     for (const change of changes) yield { next: change.id, change };
     yield { next };
     after = next;
-    // At most one request per second, even if the server does not wait.
-    if (!more) await sleep(Math.max(0, Math.min(1000, 1000 - (performance.now() - startedAt))), signal);
+    if (!more) await sleep(PAGE_EVERY_MS, signal);
   }
 }

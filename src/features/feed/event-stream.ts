@@ -1,4 +1,4 @@
-/** Server-sent events of changes, and requests that wait for the next change. */
+/** Server-sent events of changes. */
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { steadyNow } from '../../domain/steady-now.ts';
@@ -126,49 +126,6 @@ export class EventStream implements Follower {
 
   #over(): void {
     this.#isOver = true;
-    this.#unwatch();
-  }
-}
-
-export interface Found {
-  readonly changes: readonly Change[];
-  readonly next: Cursor;
-}
-
-/** A request that waits for changes. It ends with its token. */
-export class WaitingRequest implements Follower {
-  readonly scope: FeedScope;
-  position = 0;
-  readonly #until: number;
-  readonly #token: TokenCheck;
-  readonly #unwatch: () => void;
-  readonly #answered = Promise.withResolvers<Found | 'invalid token' | undefined>();
-
-  constructor(scope: FeedScope, until: number, token: TokenCheck) {
-    this.scope = scope;
-    this.#until = until;
-    this.#token = token;
-    this.#unwatch = token.watch((isKnown) => this.#answered.resolve(isKnown ? 'invalid token' : undefined));
-  }
-
-  get answer(): Promise<Found | 'invalid token' | undefined> {
-    return this.#answered.promise;
-  }
-
-  deliver({ changes }: Batch, next: Cursor): void {
-    this.#answered.resolve({ changes, next });
-  }
-
-  end(): void {
-    this.#answered.resolve(undefined);
-  }
-
-  tick(now: number): void {
-    if (now >= this.#until) this.end();
-    else this.#token.checkAgain(now);
-  }
-
-  [Symbol.dispose](): void {
     this.#unwatch();
   }
 }

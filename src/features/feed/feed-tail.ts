@@ -13,7 +13,7 @@ import {
 } from './feed-reads.ts';
 import { Batch, MOST_RECENT, RecentChanges } from './recent-changes.ts';
 
-/** A stream or request that waits for changes. Its methods must not throw. */
+/** A stream that waits for changes. Its methods must not throw. */
 export interface Follower {
   readonly scope: FeedScope;
   /** Of the last change that it has. The tail sets it. */

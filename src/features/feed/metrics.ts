@@ -5,7 +5,7 @@ export function addStreamSeries(registry: Registry, streams: Pick<FeedTail, 'siz
   const registers = [registry];
   new Gauge({
     name: 'fleetbook_streams',
-    help: 'Open streams of /v1/changes, and requests that wait for a change',
+    help: 'Open streams of /v1/changes',
     registers,
     collect() {
       this.set(streams.size);

@@ -38,7 +38,6 @@ export const parameters = {
   }).optional(),
   limit: countParameter('Most changes of the answer', [1, 1000], 100).default(100),
   available: availableParameter,
-  wait: countParameter('Seconds to wait for a change if there is none', [0, 30], 25).default(0),
 };
 
 const lastEventId = parameter(z.string(), {
@@ -55,7 +54,7 @@ const noPlace = (detail: string) =>
   });
 
 export const NO_PLACE: Readonly<Record<Full, Problem>> = {
-  process: noPlace('This process has the most streams and waiting requests that it allows.'),
+  process: noPlace('This process has the most streams that it allows.'),
   organization: noPlace(
     'The organization has half of the streams that this process allows, its largest share.',
   ),
@@ -125,7 +124,7 @@ Changes of machines require the scope \`machines:read\`, changes of the organiza
 
 An answer without changes and with \`more: true\` has passed changes of machines or clusters that are no longer shown. Go on from its \`next\`.
 
-With \`Accept: text/event-stream\` the answer is a stream of server-sent events: \`id\` is the cursor, \`event\` the type, \`data\` the change. \`Last-Event-ID\` is the same as \`after\`. A stream and a wait end with their token.`,
+With \`Accept: text/event-stream\` the answer is a stream of server-sent events: \`id\` is the cursor, \`event\` the type, \`data\` the change. \`Last-Event-ID\` is the same as \`after\`. A stream ends with its token.`,
     answers: changesSchema,
     example: {
       changes: [

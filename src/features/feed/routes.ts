@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Grant } from '../../domain/scope.ts';
-import { steadyNow } from '../../domain/steady-now.ts';
 import type { ApiFeature, RouteDeps } from '../../http/app.ts';
-import { INVALID_TOKEN, insufficientScope } from '../../http/auth.ts';
+import { insufficientScope } from '../../http/auth.ts';
 import { grantOf, refuseOld, routeOf, valuesOf } from '../../http/operation.ts';
 import { type Full, lifeOf, Places } from '../../http/places.ts';
 import { PreparedAnswer } from '../../http/prepared-answer.ts';
@@ -11,10 +10,9 @@ import { isYoungEnough } from '../../http/protocol/max-age.ts';
 import { accepts, prefersEventStream } from '../../http/protocol/negotiate.ts';
 import { NOT_ACCEPTABLE, sendProblem } from '../../http/protocol/problem.ts';
 import { TokenChecks } from '../../http/token-check.ts';
-import type { Tier } from '../../snapshot/document/answer.ts';
 import { Body, hashOf } from '../../snapshot/document/body.ts';
 import { CURSOR_TEXT, encodeCursor } from './cursor.ts';
-import { EventStream, firstFrame, WaitingRequest } from './event-stream.ts';
+import { EventStream, firstFrame } from './event-stream.ts';
 import { type ChangesPage, CursorGone, type FeedScope } from './feed-reads.ts';
 import type { FeedTail } from './feed-tail.ts';
 import {
@@ -92,7 +90,7 @@ class ChangesRoute {
       if (after !== undefined) return await this.#sendChanges(request, reply, scope, { after, ...rest });
       const { start, head, currency } = await this.#deps.withDeadline(this.#feed.reads.beginning());
       const more = start.position < head.position;
-      return await this.#sendPage(request, reply, { changes: [], next: start, more, currency }, 'postgres');
+      return await this.#sendPage(request, reply, { changes: [], next: start, more, currency });
     } catch (error) {
       if (error instanceof CursorGone) return sendProblem(reply, cursorGone(error.next));
       throw error;
@@ -103,13 +101,12 @@ class ChangesRoute {
     request: FastifyRequest,
     reply: FastifyReply,
     { changes, next, more, currency }: ChangesPage,
-    tier: Tier,
   ): Promise<FastifyReply> {
     const { withDeadline, sendAnswer } = this.#deps;
     const list = changes.map(({ json }) => json).join(',');
     const bytes = Buffer.from(`{"changes":[${list}],"next":"${encodeCursor(next)}","more":${more}}`);
     const body = new Body(bytes, hashOf(bytes), undefined);
-    const prepared = new PreparedAnswer({ body, tier, asOf: undefined, currency });
+    const prepared = new PreparedAnswer({ body, tier: 'postgres', asOf: undefined, currency });
     if (!prepared.hasCodingFor(request.raw)) await withDeadline(body.compress());
     this.#answered(request, sendAnswer(request, reply, prepared));
     return reply;
@@ -119,39 +116,22 @@ class ChangesRoute {
     request: FastifyRequest,
     reply: FastifyReply,
     scope: FeedScope,
-    { after, limit, wait }: { after: string; limit: number; wait: number },
+    { after, limit }: { after: string; limit: number },
   ): Promise<FastifyReply> {
-    const { withDeadline, endless } = this.#deps;
-    const feed = this.#feed;
-    const until = steadyNow() + wait * 1000;
+    const { withDeadline } = this.#deps;
+    const { reads } = this.#feed;
     // Before the first await: the client may disconnect at any moment.
     const life = lifeOf(request.raw, reply.raw);
-    const place = await withDeadline(feed.reads.find(after));
-    let page = await withDeadline(feed.reads.page(scope, place, limit));
+    const place = await withDeadline(reads.find(after));
+    let page = await withDeadline(reads.page(scope, place, limit));
     // A page is empty if the scope no longer shows the objects of its changes.
     for (let pages = 1; page.changes.length === 0 && page.more && pages < PAGES_AT_MOST; pages++) {
       if (life.aborted) return reply.hijack();
       const rows = Math.max(limit, MORE_ROWS);
-      page = cut(await withDeadline(feed.reads.page(scope, page.next, rows)), limit);
+      page = cut(await withDeadline(reads.page(scope, page.next, rows)), limit);
     }
     if (life.aborted) return reply.hijack();
-    if (page.changes.length > 0 || page.more || wait === 0)
-      return this.#sendPage(request, reply, page, 'postgres');
-    const full = this.#places.enter(grantOf(request), life);
-    if (full) return this.#refuse(reply, full);
-    request.lasts = true;
-    using waiting = new WaitingRequest(scope, until, this.#checks.of(request));
-    this.#register(waiting, life);
-    try {
-      await feed.follow(waiting, page.next, async () => !life.aborted);
-      const found = await waiting.answer;
-      if (life.aborted) return reply.hijack();
-      if (found === 'invalid token') return sendProblem(reply, INVALID_TOKEN);
-      return await this.#sendPage(request, reply, found ? cut({ ...page, ...found }, limit) : page, 'memory');
-    } finally {
-      feed.leave(waiting);
-      endless.delete(waiting);
-    }
+    return this.#sendPage(request, reply, page);
   }
 
   async #sendStream(
@@ -200,14 +180,14 @@ class ChangesRoute {
     return reply;
   }
 
-  /** Ends a follower when the server closes, and removes it when its answer is over. */
-  #register(each: EventStream | WaitingRequest, life: AbortSignal): void {
+  /** Ends a stream when the server closes, and removes it when its answer is over. */
+  #register(stream: EventStream, life: AbortSignal): void {
     const { endless } = this.#deps;
-    endless.add(each);
+    endless.add(stream);
     const leave = () => {
-      endless.delete(each);
-      each.end();
-      this.#feed.leave(each);
+      endless.delete(stream);
+      stream.end();
+      this.#feed.leave(stream);
     };
     if (life.aborted) leave();
     else life.addEventListener('abort', leave, { once: true });

@@ -17,7 +17,7 @@ export const DEFAULT_HTTP_LIMITS = {
   maxConnections: 10_000,
   /** How long a connection without an accepted token may be idle, and its answer may make no progress. */
   strangerIdleMs: 5_000,
-  /** Concurrent streams and waiting requests of the changes feed; more: 503. */
+  /** Concurrent streams of the changes feed; more: 503. */
   streamsAtMost: 5_000,
   /** Event loop delay; above it, uncached requests are answered with 503. 0: no limit. */
   maxEventLoopDelayMs: 1_000,
