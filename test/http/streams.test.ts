@@ -25,6 +25,8 @@ describe('a stream of changes', () => {
       'fleetbook-currency': 'USD',
     });
     await until(() => seen.text.includes('event: cluster.created'));
+    // Its time is not part of the latency of answers.
+    expect(api.observed.map(({ status, lasts }) => [status, lasts])).toEqual([[200, true]]);
     expect(seen.text).toMatch(/^retry: 2000\nid: [\w-]{30}\n\n/);
     await addMachine(scene.sql, scene.sample.region, { name: 'new', source: 'cloud' });
     await api.publisher.publishDirty();
