@@ -5,7 +5,7 @@ const COST_OPTIMIZED_LIMITS = { cpu: 32, ram: 128, ramPerCpu: 8 } as const;
 
 /**
  * Returns the first limit that a machine breaks, or undefined.
- * @param machine `ram` counts the machine's own unit, see docs/decisions/0003-limits-in-the-own-unit.md
+ * @param machine `ram` counts the machine's own unit, see docs/decisions/0028-one-currency-and-the-own-unit.md
  */
 export function limitBroken(machine: { cpu: number; ram: number }): ExclusionReason | undefined {
   if (!Number.isInteger(machine.ram)) return 'fractional_memory';
