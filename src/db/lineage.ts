@@ -3,7 +3,6 @@ import { audit } from './audit.ts';
 import type { Sql } from './connection/client.ts';
 import type { ClientDatabase, Database } from './connection/connect.ts';
 import { and, eq, isNull, sql } from './connection/drizzle.ts';
-import type { HistoryState } from './connection/history.ts';
 import { array, increment } from './connection/statements.ts';
 import { lineage, organizations, scheduleSlots, sources, tokens } from './schema.ts';
 
@@ -23,12 +22,27 @@ export async function databaseName(sql: Sql): Promise<string> {
   return present(row).name;
 }
 
-export async function readHistory(sql: Sql): Promise<HistoryState> {
-  const [row] = await sql<(Omit<HistoryState, 'written'> & { written: string | null })[]>`
-    select l.id as lineage, l.database_identity as began, h.identity, h.written
-    from lineage l cross join database_history() h`;
-  const { written, ...state } = present(row);
-  return { ...state, written: written === null ? null : Number(written) };
+export interface LineageState {
+  readonly lineage: string;
+  /** `database_identity()` when the lineage began; null until the first publication. */
+  readonly began: string | null;
+  /** `database_identity()` now; null on a standby. */
+  readonly identity: string | null;
+}
+
+export async function readLineageState(sql: Sql): Promise<LineageState> {
+  const [row] = await sql<LineageState[]>`
+    select id as lineage, database_identity as began, case when not pg_is_in_recovery() then database_identity() end as identity
+    from lineage`;
+  return present(row);
+}
+
+/** Returns true if the lineage began in another database: a restored dump, a copy, a recovery, or a promoted standby has it. */
+export function beganElsewhere({ began, identity }: LineageState): boolean {
+  if (began === null || identity === null) return false;
+  const parts = identity.split(' ');
+  // `-` is a part that a server does not reveal.
+  return !began.split(' ').every((part, i) => part === parts[i] || part === '-' || parts[i] === '-');
 }
 
 function present<T>(row: T | undefined): T {
@@ -36,9 +50,9 @@ function present<T>(row: T | undefined): T {
   return row;
 }
 
-/** Reads the history. Before the first publication it also records the database's identity as the start of the lineage. */
-export async function ownHistory(db: ClientDatabase): Promise<HistoryState> {
-  const state = await readHistory(db.$client);
+/** Reads the state. Before the first publication it also records that the lineage began in this database. */
+export async function ownLineageState(db: ClientDatabase): Promise<LineageState> {
+  const state = await readLineageState(db.$client);
   const { began, identity } = state;
   if (began === null && identity !== null)
     await db.update(lineage).set({ databaseIdentity: identity }).where(isNull(lineage.databaseIdentity));

@@ -108,11 +108,6 @@ export class CacheKeys {
     return `${this.#prefix(0)}verified`;
   }
 
-  /** The latest known state of the lineage's database, see src/db/connection/history.ts. */
-  get history(): string {
-    return `${this.#prefix(0)}history`;
-  }
-
   get bodyFormat(): string {
     return `${this.#prefix(0)}body-format`;
   }

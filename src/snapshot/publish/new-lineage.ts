@@ -1,16 +1,10 @@
 import type { ClientDatabase } from '../../db/connection/connect.ts';
-import type { Loss } from '../../db/connection/history.ts';
 import { beginLineage, type NamedToken, revokeAgain, unknownTokens } from '../../db/lineage.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { mastersOf, type RedisClient } from '../../redis/redis.ts';
 import type { TokenRecord } from '../document/build.ts';
 import { decodeDocument } from '../document/format.ts';
 import { CacheKeys, documentId, lanesOf } from '../document/keys.ts';
-
-export const LOSSES: Record<Loss, string> = {
-  'another database': 'this database is a restored backup, a copy of another one, or a promoted standby',
-  'earlier state': 'this database has returned to an earlier state',
-};
 
 export interface NewLineage {
   readonly id: string;

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientDatabase } from '../../db/connection/connect.ts';
-import { type CheckedHistory, KnownHistory, markText, readMark } from '../../db/connection/history.ts';
-import { ownHistory, readLineage } from '../../db/lineage.ts';
+import { beganElsewhere, ownLineageState, readLineage } from '../../db/lineage.ts';
 import { dirtyDocuments, raiseAllVersions, type VersionedDocument } from '../../db/versions.ts';
 import { type DocumentName, documentsOfRow } from '../../domain/document-name.ts';
 import type { Decider } from '../../domain/operator.ts';
@@ -13,7 +12,7 @@ import { loadFreshness } from '../document/load.ts';
 import { MachineIndexRepair } from '../document/machine-index.ts';
 import { Comparison, type ComparisonOptions } from './comparison.ts';
 import { dropStamps, moveStamps } from './fence.ts';
-import { type LineageObserver, LOSSES, type NewLineage, takeNewLineage } from './new-lineage.ts';
+import { type LineageObserver, type NewLineage, takeNewLineage } from './new-lineage.ts';
 import { isRejection, type Outcome, publishDocuments } from './publish-documents.ts';
 
 export type PublishObserver = (outcome: 'published' | 'failed', documents: number, seconds: number) => void;
@@ -40,6 +39,7 @@ export interface PublishResult {
   readonly published: number;
 }
 
+const FOREIGN = 'this database is a restored backup, a copy of another one, or a promoted standby';
 const DOCUMENTS_AT_ONCE = 200;
 type Stamps = ReadonlyMap<string, string>;
 
@@ -58,7 +58,6 @@ export class Publisher {
   readonly #redis: RedisClient;
   readonly #options: PublisherOptions;
   readonly #comparison: Comparison;
-  readonly #history = new KnownHistory();
   readonly #machineIndex = new MachineIndexRepair();
   #lineage: string | undefined;
   /** The lineage under which the cache has this publisher's `BODY_FORMAT`. */
@@ -207,7 +206,6 @@ export class Publisher {
   /** @param stamps read before the round read dirty documents, so the cache has every document that they cover */
   async #ended(keys: CacheKeys, stamps: Stamps, published: number): Promise<PublishResult> {
     await moveStamps(this.#redis, keys, stamps);
-    if (published > 0 && (await this.#readHistory()).loss === undefined) await this.#mark(keys);
     return { published };
   }
 
@@ -218,23 +216,21 @@ export class Publisher {
    * `isNew`: the cache had another lineage, so nothing was published under this one.
    */
   async #keys(): Promise<{ keys: CacheKeys; mayBeEmpty: boolean; isNew: boolean }> {
-    const found = await this.#readHistory();
-    if (found.loss) await this.#newLineage(found.lineage, LOSSES[found.loss]);
-    const { lineage } = found.loss ? await this.#readHistory() : found;
+    const state = await ownLineageState(this.#db);
+    const isForeign = beganElsewhere(state);
+    if (isForeign) await this.#newLineage(state.lineage, FOREIGN);
+    const lineage = isForeign ? await readLineage(this.#db.$client) : state.lineage;
     this.#lineage = lineage;
     const keys = this.#keysOf(lineage);
-    const [named] = await Promise.all([
-      // A server that rejects writes usually has the lineage already.
-      this.#redis.getset(LINEAGE_KEY, lineage).catch((error: unknown) => {
-        if (!isRejection(error)) throw error;
-        return this.#redis.get(LINEAGE_KEY);
-      }),
-      this.#mark(keys),
-    ]);
+    // A server that rejects writes usually has the lineage already.
+    const named = await this.#redis.getset(LINEAGE_KEY, lineage).catch((error: unknown) => {
+      if (!isRejection(error)) throw error;
+      return this.#redis.get(LINEAGE_KEY);
+    });
     if (named === null || this.#formatStoredFor !== lineage) await this.#checkBodyFormat(keys);
     return {
       keys,
-      mayBeEmpty: found.loss !== undefined || named === null,
+      mayBeEmpty: isForeign || named === null,
       isNew: named !== null && named !== lineage,
     };
   }
@@ -245,19 +241,6 @@ export class Publisher {
     if (before !== null && before !== BODY_FORMAT) await raiseAllVersions(this.#db);
     if (before !== BODY_FORMAT) await this.#set(bodyFormat, BODY_FORMAT);
     this.#formatStoredFor = lineage;
-  }
-
-  #readHistory(): Promise<CheckedHistory> {
-    return this.#history.check(
-      () => ownHistory(this.#db),
-      async (lineage) => readMark(lineage, await this.#redis.get(this.#keysOf(lineage).history)),
-    );
-  }
-
-  /** Stores the WAL position read before the next publication. */
-  async #mark(keys: CacheKeys): Promise<void> {
-    const { mark } = this.#history;
-    if (mark?.lineage === keys.lineage) await this.#set(keys.history, markText(mark));
   }
 
   async #set(key: string, value: string): Promise<void> {

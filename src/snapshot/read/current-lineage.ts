@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import { type CheckedHistory, KnownHistory, type Loss, readMark } from '../../db/connection/history.ts';
-import { readHistory } from '../../db/lineage.ts';
+import { beganElsewhere, type LineageState, readLineageState } from '../../db/lineage.ts';
 import type { MaybePromise } from '../document/answer.ts';
 import { CacheKeys, LINEAGE_KEY } from '../document/keys.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
@@ -17,20 +16,15 @@ export interface CurrentLineageOptions {
   readonly onChange: (keys: CacheKeys, isLost: boolean) => void;
 }
 
-const LOSSES: Record<Loss, string> = {
-  'another database': 'PostgreSQL is another database than before',
-  'earlier state': 'PostgreSQL has gone back to an earlier state',
-};
-
 /**
  * Finds the lineage that a reader follows. PostgreSQL names it. While PostgreSQL is away, the cache or the copy on disk does.
  *
- * A database in an earlier state has no lineage until a worker begins a new one. Until then only PostgreSQL is read: memory,
- * cache and disk may have what it has lost.
+ * Another database under the same lineage, such as a promoted standby, has no lineage until a worker begins a new one. Until then
+ * only PostgreSQL is read: memory, cache and disk may have what it lacks. A database with restored files looks the same as before;
+ * a worker notices that the cache is ahead of it.
  */
 export class CurrentLineage {
   readonly #options: CurrentLineageOptions;
-  readonly #history = new KnownHistory();
   #keys: CacheKeys | undefined;
   /** `other`: the cache or a standby. */
   #namedBy: 'primary' | 'disk' | 'other' = 'other';
@@ -39,6 +33,8 @@ export class CurrentLineage {
   #opening: Promise<CacheKeys> | undefined;
   #refreshing: Promise<void> | undefined;
   #hasAnswered = true;
+  #checks = 0;
+  #settledCheck = 0;
 
   constructor(options: CurrentLineageOptions) {
     this.#options = options;
@@ -74,7 +70,7 @@ export class CurrentLineage {
   async #find(): Promise<CacheKeys> {
     const { postgres, subscription, copy } = this.#options;
     try {
-      return this.#settle(await this.#readHistory((read) => postgres.run(read)));
+      return this.#settle(await postgres.run(readLineageState));
     } catch (error) {
       this.#hasAnswered = false;
       const cached = await subscription.commands.run((redis) => redis.get(LINEAGE_KEY));
@@ -111,36 +107,32 @@ export class CurrentLineage {
    * @throws Unavailable if Postgres does not answer
    */
   async check(): Promise<boolean> {
-    const found = await this.#readHistory((read) => this.#options.postgres.check(read));
-    if (!(await this.#mayBeLate(found))) this.#settle(found);
+    const check = ++this.#checks;
+    const found = await this.#options.postgres.check(readLineageState);
+    // Of two concurrent checks, the one that began first may end last.
+    if (!(await this.#mayBeLate(found)) && check > this.#settledCheck) {
+      this.#settledCheck = check;
+      this.#settle(found);
+    }
     return this.#lost === undefined;
   }
 
   /** Returns true for a standby that does not have the current lineage yet. The cache has the lineage of the workers. */
-  async #mayBeLate({ identity, lineage }: CheckedHistory): Promise<boolean> {
+  async #mayBeLate({ identity, lineage }: LineageState): Promise<boolean> {
     if (identity !== null || !this.#keys || lineage === this.#keys.lineage) return false;
     const named = await this.#options.subscription.commands.run((redis) => redis.get(LINEAGE_KEY));
     return named !== lineage;
   }
 
-  #readHistory(run: (read: typeof readHistory) => ReturnType<typeof readHistory>): Promise<CheckedHistory> {
-    const { subscription } = this.#options;
-    return this.#history.check(
-      () => run(readHistory),
-      async (lineage) => {
-        const { history } = new CacheKeys(lineage, subscription.lanes);
-        return readMark(lineage, await subscription.commands.run((redis) => redis.get(history)));
-      },
-    );
-  }
-
-  #settle({ lineage, identity, loss, isLate }: CheckedHistory): CacheKeys {
+  #settle(state: LineageState): CacheKeys {
+    const { lineage, identity } = state;
+    const isForeign = beganElsewhere(state);
     const { copy, logger } = this.#options;
-    if (this.#keys && (isLate || (loss && this.#lost === lineage))) return this.#keys;
-    if (loss) {
+    if (this.#keys && isForeign && this.#lost === lineage) return this.#keys;
+    if (isForeign) {
       logger.warn(
         { lineage },
-        `${LOSSES[loss]}: documents in memory are dropped, and only it is read until a worker has given it a new lineage`,
+        'PostgreSQL is another database than before: documents in memory are dropped, and only it is read until a worker has given it a new lineage',
       );
       // Only this process has these keys: the cache has no document under them.
       const keys = this.#begin(randomUUID(), 'primary', true);

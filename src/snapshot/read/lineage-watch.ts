@@ -1,6 +1,7 @@
 const EVERY_MS = 1000;
-/** The same while PostgreSQL is away, or has left its lineage: the reader notices its return soon. */
+/** The same while PostgreSQL is away or is another database, and after that: a worker may begin a new lineage. */
 const SOON_MS = 200;
+const SOON_FOR_MS = 5000;
 
 export interface LineageWatch extends Disposable {
   /** Checks at once after a lost connection, unless PostgreSQL is away: the next connection may lead to another server. */
@@ -12,6 +13,7 @@ export function watchLineage(check: () => Promise<boolean>): LineageWatch {
   let isChecking = false;
   let isWell = true;
   let again = false;
+  let soonUntil = 0;
   let isOver = false;
   const run = async () => {
     clearTimeout(timer);
@@ -20,12 +22,15 @@ export function watchLineage(check: () => Promise<boolean>): LineageWatch {
     isWell = await check().catch(() => false);
     isChecking = false;
     if (isOver) return;
-    const pause = !isWell ? SOON_MS : again ? 0 : EVERY_MS;
+    if (!isWell) soonUntil = performance.now() + SOON_FOR_MS;
+    const usual = performance.now() < soonUntil ? SOON_MS : EVERY_MS;
+    const pause = isWell && again ? 0 : usual;
     timer = setTimeout(run, pause).unref();
   };
   void run();
   return {
     checkNow() {
+      soonUntil = performance.now() + SOON_FOR_MS;
       if (isChecking) again = true;
       // While PostgreSQL is away, each check loses its own connection, and the next one comes soon.
       else if (!isOver && isWell) void run();

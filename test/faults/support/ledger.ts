@@ -29,7 +29,7 @@ const isLasting = ({ committed, lostAt }: Written): boolean =>
   committed !== undefined && lostAt === undefined;
 
 /** For this time (ms) after the database went back, readers may serve lost data. */
-const NOTICED_WITHIN_MS = 1000;
+const NOTICED_WITHIN_MS = 2000;
 
 export class Ledger {
   readonly #written = new Map<string, Written[]>();

@@ -28,18 +28,10 @@ export async function readCache(redis: RedisClient): Promise<CacheValue[]> {
   );
 }
 
-/**
- * Sets all keys.
- * @param history `<bytes of WAL> <identity>` of the loaded database. The mark of the recorded one would end its lineage.
- */
-export async function loadCache(
-  redis: RedisClient,
-  values: readonly CacheValue[],
-  history: string,
-): Promise<void> {
+/** Sets all keys. */
+export async function loadCache(redis: RedisClient, values: readonly CacheValue[]): Promise<void> {
   for (const { key, value, ttlMs } of values) {
-    if (key.endsWith(':history')) await redis.set(key, history);
-    else if (typeof value === 'string') await redis.set(key, Buffer.from(value, 'base64'));
+    if (typeof value === 'string') await redis.set(key, Buffer.from(value, 'base64'));
     else
       for (const [field, of] of Object.entries(value))
         await redis.hset(key, field, Buffer.from(of, 'base64'));

@@ -62,7 +62,8 @@ export async function answerTo(
   };
 }
 
-const REQUESTS_AT_ONCE = 16;
+/** An organization may have as many downloads at once. */
+const REQUESTS_AT_ONCE = 8;
 /** A reader needs a moment for its index of machines, and answers 503 with a pause until then. */
 const PREPARED_WITHIN_MS = 20_000;
 const OF_INDEX = /^\/v1\/machines\/(search|recommend)|\/alternatives$/;

@@ -83,12 +83,10 @@ async function openInstallation(
   const store = opening.use(openStore({ url, role: 'worker', connections: 2 }));
   const owner = postgres(url, { max: 1, onnotice: () => {} });
   opening.defer(() => owner.end({ timeout: 5 }));
-  const [history] = await store.sql<{ mark: string }[]>`
-    select concat_ws(' ', written, identity) as mark from database_history()`;
   const cache = openRedis(redis.url, 'publisher', () => {});
   opening.defer(() => cache.disconnect());
   await redisReady(cache, 5000);
-  await loadCache(cache, values, history?.mark ?? '');
+  await loadCache(cache, values);
   const config = readConfig(
     {
       DATABASE_URL: url,
