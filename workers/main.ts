@@ -15,6 +15,7 @@ import { pruneDifferences } from '../src/db/differences.ts';
 import { pruneChanges } from '../src/db/runs/stored-changes.ts';
 import type { Condition } from '../src/domain/alert.ts';
 import { withTimeout } from '../src/domain/timeout.ts';
+import { makeExports } from '../src/features/exports/part.ts';
 import { redisMisfit } from '../src/redis/misfit.ts';
 import { type RedisClient, redisReady } from '../src/redis/redis.ts';
 import type { ComparisonObserver } from '../src/snapshot/publish/comparison.ts';
@@ -89,7 +90,7 @@ export async function startWorker(
     closing.use(startPulse(() => publisher.pulse()));
     const rounds = startRounds({ publisher, cache, onLost: store.onLost, logger });
     closing.defer(() => withTimeout(SHORT_CLOSE_WITHIN_MS, rounds[Symbol.asyncDispose]()));
-    for (const { work } of FEATURES) await work?.({ config, logger, closing, store, registry });
+    makeExports({ config, logger, closing, store, registry });
     const clocks = new Scheduler({
       db: store.db,
       schedules: [

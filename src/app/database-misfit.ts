@@ -4,7 +4,7 @@ import { BadSetting, type Configured, databaseUrls } from '../config/settings.ts
 import { openStore, type Store } from '../db/connection/connect.ts';
 import { poolerMisfit, postgresFacts, readerMisfit, writerMisfit } from '../db/connection/postgres-misfit.ts';
 import type { ServerSetting } from '../db/connection/server-problem.ts';
-import type { ReplicaPart } from './feature.ts';
+import type { Replica } from '../features/replica/replica.ts';
 
 const RETRY_MS = 1000;
 
@@ -36,7 +36,7 @@ export async function refuseWriterMisfit(
 export function watchReaderMisfit(
   store: Store,
   server: ServerSetting,
-  replica: Pick<ReplicaPart, 'misfit'> | undefined,
+  replica: Pick<Replica, 'misfit'> | undefined,
   logger: Logger,
 ): Disposable {
   let timer: NodeJS.Timeout | undefined;

@@ -1,32 +1,123 @@
-import type { Environment, FeatureConfig } from '../config/config.ts';
+import type { FeatureConfig } from '../config/config.ts';
 import { SETTINGS, type SettingDefinitions } from '../config/settings.ts';
-import { consoleFeature } from '../features/console/index.ts';
-import { costsFeature } from '../features/costs/index.ts';
-import { databasesFeature } from '../features/databases/index.ts';
-import { diskCopyFeature } from '../features/disk-copy/index.ts';
-import { exportsFeature } from '../features/exports/index.ts';
-import { feedFeature } from '../features/feed/index.ts';
-import { notificationsFeature } from '../features/notifications/index.ts';
-import { operatorsFeature } from '../features/operators/index.ts';
-import { priceBookFeature } from '../features/price-book/index.ts';
-import { replicaFeature } from '../features/replica/index.ts';
-import { searchFeature } from '../features/search/index.ts';
-import { tracingFeature } from '../features/tracing/index.ts';
-import type { Feature, OpenAlerts, TracedProgram, Tracing } from './feature.ts';
+import { DISK_COPY_SETTINGS } from '../features/disk-copy/settings.ts';
+import { EXPORT_SETTINGS } from '../features/exports/settings.ts';
+import {
+  ALERT_SECTION,
+  ALERT_SETTINGS,
+  alertProblems,
+  alertRules,
+} from '../features/notifications/settings.ts';
+import { OPERATOR_SETTINGS, oidcSettings } from '../features/operators/settings.ts';
+import type { Feature, OpenAlerts } from './feature.ts';
 
+/** Messages that one worker sends at the same time. A job that waits for its receiver holds no connection. */
+const SENT_AT_ONCE = 32;
+
+/** Every command loads this file. So it imports only settings, and a feature's members load its other code when they are called. */
 export const FEATURES: readonly Feature[] = [
-  searchFeature,
-  costsFeature,
-  databasesFeature,
-  feedFeature,
-  diskCopyFeature,
-  replicaFeature,
-  exportsFeature,
-  notificationsFeature,
-  tracingFeature,
-  operatorsFeature,
-  priceBookFeature,
-  consoleFeature,
+  {
+    // Searches of machines over all regions, answered from an index in a reader's memory.
+    name: 'search',
+    read: async () => (await import('../features/search/part.ts')).readSearch,
+  },
+  {
+    // What machines and clusters cost: terms, prices of regions, and the costs of an organization's clusters.
+    name: 'costs',
+    read: async () => (await import('../features/costs/part.ts')).readCosts,
+  },
+  {
+    // Plans of managed databases: operations that answer from the catalogue in memory, and a command.
+    name: 'databases',
+    read: async () => (await import('../features/databases/part.ts')).readDatabasePlans,
+    commands: [{ names: ['databases'], load: () => import('../features/databases/commands.ts') }],
+  },
+  {
+    // The changes feed, `/v1/changes`: the publisher appends changes, and readers serve them.
+    name: 'feed',
+    read: async () => (await import('../features/feed/part.ts')).readFeed,
+    prune: async (db, { settings }) =>
+      (await import('../features/feed/append.ts')).pruneFeed(db, settings.CHANGES_KEPT),
+  },
+  {
+    // A reader's own copy on disk of what it serves. It answers if memory, Redis and Postgres do not.
+    name: 'copy on disk',
+    settings: DISK_COPY_SETTINGS,
+    check: async (config) => (await import('../features/disk-copy/doctor.ts')).checkDiskCopy(config),
+  },
+  {
+    // Readers on a streaming replica of PostgreSQL, which may be behind its primary.
+    name: 'replica',
+    check: async (config) => (await import('../features/replica/check.ts')).checkReplica(config),
+  },
+  {
+    // Files of the whole catalogue: a worker makes them, and readers serve them. See docs/exports.md.
+    name: 'exports',
+    settings: EXPORT_SETTINGS,
+    read: async () => (await import('../features/exports/part.ts')).readExports,
+    conditions: {
+      kinds: {
+        exports_behind:
+          'for more than an hour, and two intervals, no files of the changed catalogue could be made',
+      },
+      find: async (sql, config) =>
+        (await import('../features/exports/conditions.ts')).findBehind(sql, config),
+    },
+    check: async (config) => (await import('../features/exports/doctor.ts')).checkExports(config),
+  },
+  {
+    // Signed messages: to operators about problems, to an organization about its clusters and prices.
+    name: 'notifications',
+    settings: ALERT_SETTINGS,
+    commands: [
+      { names: ['alert'], load: () => import('../features/notifications/alert-commands.ts') },
+      { names: ['webhook'], load: () => import('../features/notifications/webhook-commands.ts') },
+    ],
+    operations: async (context) => (await import('../features/notifications/routes.ts')).alertsPart(context),
+    queues: [
+      {
+        name: 'alerts',
+        schedule: { cron: '* * * * *', job: 'evaluate' },
+        // A slow receiver must not delay the next evaluation.
+        concurrency: (config) => alertRules(config).webhooks.length + 1,
+        open: async (context) =>
+          (await import('../features/notifications/alert-job.ts')).alertProcessor(context),
+      },
+      {
+        name: 'webhooks',
+        schedule: { cron: '* * * * *', job: 'check' },
+        concurrency: () => SENT_AT_ONCE,
+        open: async (context) =>
+          (await import('../features/notifications/webhook-job.ts')).webhookProcessor(context),
+      },
+    ],
+    prune: async (db) => {
+      await (await import('../features/notifications/alert-deliveries.ts')).pruneAlerts(db);
+      await (await import('../features/notifications/receivers.ts')).pruneWebhooks(db);
+    },
+  },
+  {
+    // Operators with roles: they sign in with tokens or by OpenID Connect. See docs/console.md.
+    name: 'operators',
+    settings: OPERATOR_SETTINGS,
+    commands: [{ names: ['operator'], load: () => import('../features/operators/commands.ts') }],
+    operations: async ({ config, store }) =>
+      (await import('../features/operators/sign-in/sign-in.ts')).operatorsPart({
+        store,
+        oidc: oidcSettings(config),
+      }),
+  },
+  {
+    // Own prices of organizations: commands and routes that change price books. See docs/price-book.md.
+    name: 'price-book',
+    commands: [{ names: ['price'], load: () => import('../features/price-book/commands.ts') }],
+    operations: async (context) => (await import('../features/price-book/console.ts')).priceBookPart(context),
+  },
+  {
+    // The console: pages for a browser in the operators' server, and their API. See docs/console.md.
+    name: 'console',
+    operations: async (context) => (await import('../features/console/part.ts')).openConsole(context),
+  },
 ];
 
 /** The settings of all features. A process reads all at its start, so that it reports every wrong one. */
@@ -45,19 +136,15 @@ export const FOUND_KINDS: Readonly<Record<string, string>> = Object.assign(
 
 export const FEATURE_CONFIG: FeatureConfig = {
   settings: FEATURE_SETTINGS,
-  sections: FEATURES.flatMap(({ file }) =>
-    file ? { name: file.name, shape: file.shape(Object.keys(FOUND_KINDS)) } : [],
-  ),
-  problems: (config) => FEATURES.flatMap(({ problems }) => problems?.(config) ?? []),
+  sections: [{ name: ALERT_SECTION.name, shape: ALERT_SECTION.shape(Object.keys(FOUND_KINDS)) }],
+  problems: alertProblems,
 };
 
-export const openAlerts: OpenAlerts | undefined = FEATURES.find((feature) => feature.openAlerts)?.openAlerts;
+const alerts = () => import('../features/notifications/alerts.ts');
 
-/** The tracing of this process. Undefined if no feature traces or the environment does not configure it. */
-export async function openTracing(env: Environment, program: TracedProgram): Promise<Tracing | undefined> {
-  for (const { trace } of FEATURES) {
-    const tracing = await trace?.(env, program);
-    if (tracing) return tracing;
-  }
-  return undefined;
-}
+/** Reads open alerts for the status and the console. */
+export const openAlerts: OpenAlerts = {
+  all: async (sql) => (await alerts()).openAlerts(sql),
+  openSince: async (sql, kind) => (await alerts()).openSince(sql, kind),
+  activity: async (sql) => (await alerts()).alertActivity(sql),
+};

@@ -79,15 +79,19 @@ export async function composeReader(
   onUnusable?: (kind: string) => void,
 ): Promise<Reader> {
   // Loaded first: a feature must not miss a publication that the subscription receives.
-  const features = await loadReaderFeatures();
+  const [openers, { openReplica }, { openDiskCopy }] = await Promise.all([
+    Promise.all(FEATURES.flatMap(({ read }) => read?.() ?? [])),
+    import('../features/replica/replica.ts'),
+    import('../features/disk-copy/disk-copy.ts'),
+  ]);
   const { settings } = config;
   const closing = new Disposer();
   const database = readerDatabase(config);
   const open = (server: ServerSetting, atOnce: number) => openServer(server, atOnce, closing, logger);
   const store = open(database, settings.POSTGRES_READS);
   const staleLimitMs = settings.STALE_LIMIT * 1000;
-  const copies = features.copies.flatMap((openCopy) => openCopy({ config, logger, closing }) ?? []);
-  const copy = copies[0]?.copy;
+  const diskCopy = openDiskCopy({ config, logger, closing });
+  const copy = diskCopy?.copy;
   const cache = cacheRedis(config);
   const subscription = closing.use(
     new CacheSubscription({
@@ -99,10 +103,10 @@ export async function composeReader(
   const memory = memoryBudget(settings.MEMORY_LIMIT);
   const primaryServer = readerPrimary(config);
   const primary = primaryServer && open(primaryServer, Math.ceil(settings.POSTGRES_READS * SHARE_OF_PRIMARY));
-  const replica = primary && features.replica?.({ replica: store, primary });
+  const replica = primary && openReplica({ replica: store, primary });
   const tokenUse = closing.use(new TokenUse({ sql: (primary ?? store).sql, logger }));
   const documents = new Documents({
-    postgres: replica?.replica ?? store,
+    postgres: replica?.source ?? store,
     subscription,
     logger,
     memory,
@@ -121,7 +125,7 @@ export async function composeReader(
     memoryLimit: memory.search,
     staleLimitMs,
   });
-  const parts = features.parts.map((openPart) =>
+  const parts = openers.map((openPart) =>
     openPart({
       config,
       logger,
@@ -144,7 +148,8 @@ export async function composeReader(
     features: parts.flatMap(({ api }) => api ?? []),
     addMetrics: (registry) => {
       replica?.addMetrics(registry);
-      for (const { addMetrics } of [...copies, ...parts]) addMetrics?.(registry);
+      diskCopy?.addMetrics(registry);
+      for (const { addMetrics } of parts) addMetrics?.(registry);
     },
     responses: new ResponseCache(documents, memory.responses),
     findSource: sourceFinder(documents, subscription),
@@ -187,15 +192,4 @@ function openServer(server: ServerSetting, atOnce: number, closing: Disposer, lo
     problemOf: (error) => postgresProblem(error, server),
   });
   return { ...store, reads, setting: server.setting };
-}
-
-async function loadReaderFeatures() {
-  const load = <T>(loaders: readonly ((() => Promise<T>) | undefined)[]) =>
-    Promise.all(loaders.flatMap((each) => each?.() ?? []));
-  const [parts, copies, [replica]] = await Promise.all([
-    load(FEATURES.map(({ read }) => read)),
-    load(FEATURES.map(({ copy }) => copy)),
-    load(FEATURES.map(({ replica }) => replica)),
-  ]);
-  return { parts, copies, replica };
 }

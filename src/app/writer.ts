@@ -6,11 +6,9 @@ import type { RedisClient } from '../redis/redis.ts';
 import type { ComparisonObserver } from '../snapshot/publish/comparison.ts';
 import { withFence } from '../snapshot/publish/fence.ts';
 import type { LineageObserver } from '../snapshot/publish/new-lineage.ts';
-import type { PublishObserver } from '../snapshot/publish/publisher.ts';
-import { Publisher } from '../snapshot/publish/publisher.ts';
+import { type PublicationFollower, Publisher, type PublishObserver } from '../snapshot/publish/publisher.ts';
 import { cacheRedis, databaseUrls, openLoggedRedis } from './connections.ts';
 import { Disposer } from './disposer.ts';
-import { FEATURES } from './features.ts';
 
 export interface Writer extends AsyncDisposable {
   readonly store: Store;
@@ -45,9 +43,10 @@ export function composeWriter(
   );
   const cache = withFence(openLoggedRedis(cacheRedis(config), 'publisher', logger));
   closing.defer(() => cache.disconnect());
-  const followers = FEATURES.flatMap(({ follow }) => follow?.({ db: store.db, redis: cache }) ?? []);
+  const appendToFeed: PublicationFollower = async (which) =>
+    (await import('../features/feed/append.ts')).feedFollower({ db: store.db, redis: cache })(which);
   const publisher = new Publisher(store.db, cache, {
-    followers,
+    followers: [appendToFeed],
     observe: onPublish,
     onLineage: (begun, why) => {
       const { id, revokedAgain, forgotten } = begun;

@@ -1,13 +1,7 @@
 import { type Command, Help, type Option } from 'commander';
-import type { CommandContext } from '../app/feature.ts';
+import type { CommandContext, CommandFile } from '../app/feature.ts';
 import type { Environment } from '../config/source-config.ts';
 import { commandEnvironment } from './environment.ts';
-import type { Env } from './terminal/options.ts';
-
-interface CommandFile {
-  /** Adds the file's commands. @param given the environment of this process, without the settings of a running `up` */
-  define(program: Command, env: Env, given: Environment): void;
-}
 
 /** The commands of `--help` by heading, in order; also those of features. */
 export const GROUPS: Readonly<Record<string, readonly string[]>> = {
@@ -22,40 +16,44 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
   'Cache and backup': ['publish', 'restored'],
 };
 
-/** Each file with the names of its commands. */
-const FILES: readonly (readonly [names: readonly string[], load: () => Promise<CommandFile>])[] = [
-  [['up', 'serve', 'work'], () => import('./processes.ts')],
-  [['demo'], () => import('./demo.ts')],
-  [['migrate', 'publish', 'doctor', 'restored'], () => import('./maintenance.ts')],
-  [['sync'], () => import('./sources/sync.ts')],
-  [['status'], () => import('./status.ts')],
-  [['rejected', 'excluded'], () => import('./sources/rejected.ts')],
-  [['runs', 'run'], () => import('./runs/runs.ts')],
-  [['changes'], () => import('./runs/changes.ts')],
-  [['accept'], () => import('./sources/accept.ts')],
-  [['machines', 'clusters'], () => import('./find.ts')],
-  [['prices'], () => import('./sources/prices.ts')],
-  [['source'], () => import('./sources/source.ts')],
-  [['hold'], () => import('./held/hold.ts')],
-  [['org'], () => import('./accounts/org.ts')],
-  [['user'], () => import('./accounts/user.ts')],
-  [['token'], () => import('./accounts/token.ts')],
-  [['audit'], () => import('./accounts/audit.ts')],
+const FILES: readonly CommandFile[] = [
+  { names: ['up', 'serve', 'work'], load: async () => ({ define: defineProcesses }) },
+  { names: ['demo'], load: () => import('./demo.ts') },
+  { names: ['migrate', 'publish', 'doctor', 'restored'], load: () => import('./maintenance.ts') },
+  { names: ['sync'], load: () => import('./sources/sync.ts') },
+  { names: ['status'], load: () => import('./status.ts') },
+  { names: ['rejected', 'excluded'], load: () => import('./sources/rejected.ts') },
+  { names: ['runs', 'run'], load: () => import('./runs/runs.ts') },
+  { names: ['changes'], load: () => import('./runs/changes.ts') },
+  { names: ['accept'], load: () => import('./sources/accept.ts') },
+  { names: ['machines', 'clusters'], load: () => import('./find.ts') },
+  { names: ['prices'], load: () => import('./sources/prices.ts') },
+  { names: ['source'], load: () => import('./sources/source.ts') },
+  { names: ['hold'], load: () => import('./held/hold.ts') },
+  { names: ['org'], load: () => import('./accounts/org.ts') },
+  { names: ['user'], load: () => import('./accounts/user.ts') },
+  { names: ['token'], load: () => import('./accounts/token.ts') },
+  { names: ['audit'], load: () => import('./accounts/audit.ts') },
 ];
 
 /** Adds the command that `word` names; all commands, also of features, if it names none, e.g. for `--help`. */
-export async function addCommands(program: Command, given: Environment, word?: string): Promise<void> {
-  const env = () => commandEnvironment(given);
+export async function addCommands(program: Command, given: Environment, word = ''): Promise<void> {
   program.configureHelp({ optionDescription: describedOption });
-  const named = FILES.filter(([names]) => word !== undefined && names.includes(word));
-  const needed = named.length > 0 ? named : FILES;
-  for (const { define } of await Promise.all(needed.map(([, load]) => load()))) define(program, env, given);
-  if (named.length > 0) return;
-  const { FEATURE_CONFIG, FEATURES } = await import('../app/features.ts');
-  const config = async () => (await import('../config/config.ts')).readConfig(env(), FEATURE_CONFIG);
-  const openWriter: CommandContext['openWriter'] = async (options) =>
-    (await import('./terminal/open.ts')).openWriter(env(), options);
-  for (const { commands } of FEATURES) commands?.(program, { env, config, openWriter });
+  const env = () => commandEnvironment(given);
+  const features = async () => import('../app/features.ts');
+  const config = async () =>
+    (await import('../config/config.ts')).readConfig(env(), (await features()).FEATURE_CONFIG);
+  const add = async (files: readonly CommandFile[]) => {
+    const loaded = await Promise.all(files.map(({ load }) => load()));
+    for (const { define } of loaded) define(program, { env, given, config });
+  };
+  const named = (files: readonly CommandFile[]) => files.filter(({ names }) => names.includes(word));
+  const [own] = named(FILES);
+  if (own) return add([own]);
+  const ofFeatures = (await features()).FEATURES.flatMap(({ commands = [] }) => commands);
+  const [found] = named(ofFeatures);
+  if (found) return add([found]);
+  await add([...FILES, ...ofFeatures]);
   program
     .command('completion')
     .description('print a script that completes commands and options in a shell')
@@ -76,4 +74,28 @@ function group(program: Command): void {
 function describedOption(option: Option): string {
   const text = new Help().optionDescription(option);
   return option.mandatory ? `${text} (required)` : text;
+}
+
+function defineProcesses(program: Command, { given }: CommandContext): void {
+  program
+    .command('up')
+    .description('run everything on this machine: PostgreSQL, Redis, workers and the API')
+    .option('--live', 'read public providers that need no credentials, instead of the sample')
+    .action(async (options: { live?: boolean }) =>
+      (await import('../app/processes/up.ts')).up(given, options),
+    );
+  program
+    .command('serve')
+    .description('serve the API')
+    .option(
+      '--processes <count>',
+      'processes that share the port; max starts one for each core (default: PROCESSES)',
+    )
+    .action(async (options: { processes?: string }) =>
+      (await import('../app/processes/serve.ts')).serve(given, options),
+    );
+  program
+    .command('work')
+    .description('run the schedules, the syncs and the publisher')
+    .action(async () => (await import('../app/processes/work.ts')).work(given));
 }

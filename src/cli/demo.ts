@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { Disposer } from '../app/disposer.ts';
+import type { CommandContext } from '../app/feature.ts';
 import { SETTINGS } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
 import { AWS_PATH } from '../dev/sample/aws.ts';
@@ -16,10 +17,10 @@ import {
 import { SAMPLE_RATES } from '../dev/sample/rates.ts';
 import { sampleSettings, startSampleUpstream } from '../dev/sample/upstream.ts';
 import { fillDemo } from './fill-demo.ts';
-import { decider, type Env } from './terminal/options.ts';
+import { decider } from './terminal/options.ts';
 import { print } from './terminal/output.ts';
 
-export function define(program: Command, _env: Env, given: Environment): void {
+export function define(program: Command, { given }: CommandContext): void {
   program
     .command('demo')
     .description('run everything on this machine with a month of invented history, and open the console')

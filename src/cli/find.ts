@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { CommandContext } from '../app/feature.ts';
 import type { Environment } from '../config/source-config.ts';
 import { storedCurrency } from '../db/prices/currency.ts';
 import { hourly } from '../domain/text/quantities.ts';
@@ -6,11 +7,11 @@ import { type FoundCluster, searchClusters } from '../features/console/queries/c
 import { type FoundMachine, searchMachines } from '../features/console/queries/machines.ts';
 import { existingOrganization } from './accounts/org.ts';
 import { knownProvider } from './terminal/known-provider.ts';
-import { openDatabase } from './terminal/open-database.ts';
-import { addRows, type Env, type PageOptions, PROVIDER, pageLimit } from './terminal/options.ts';
+import { openDatabase } from './terminal/open.ts';
+import { addRows, type PageOptions, PROVIDER, pageLimit } from './terminal/options.ts';
 import { ago, alignedTable, memoryText, moreLine, show } from './terminal/output.ts';
 
-export function define(program: Command, env: Env): void {
+export function define(program: Command, { env }: CommandContext): void {
   const machines = 'list machines with their ids, cheapest first, including those that are not published';
   addRows(program, 'machines', machines, 'machines')
     .argument('[text]', 'part of the name')

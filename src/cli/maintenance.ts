@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { CommandContext } from '../app/feature.ts';
 import { FEATURE_CONFIG } from '../app/features.ts';
 import { readConfig } from '../config/config.ts';
 import { databaseUrls } from '../config/settings.ts';
@@ -8,12 +9,12 @@ import { describeDatabase } from '../db/connection/server-problem.ts';
 import { migrate } from '../db/migration/migrate.ts';
 import { redisReady } from '../redis/redis.ts';
 import { openWriter, restoredTokensMessage } from './terminal/open.ts';
-import { add, addChange, type Changing, decider, type Env } from './terminal/options.ts';
+import { add, addChange, type Changing, decider } from './terminal/options.ts';
 import { count, printAside, show, wrapped } from './terminal/output.ts';
 
 const CACHE_WITHIN_MS = 5000;
 
-export function define(program: Command, env: Env): void {
+export function define(program: Command, { env }: CommandContext): void {
   addChange(program, 'migrate', 'apply the migrations of this release to the database').action((options) =>
     migrateCommand(env(), options),
   );

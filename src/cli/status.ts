@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { CommandContext } from '../app/feature.ts';
 import { FEATURE_CONFIG, openAlerts } from '../app/features.ts';
 import { type NamedSource, pricedSource, readNamedSources } from '../config/named-sources.ts';
 import type { Environment } from '../config/source-config.ts';
@@ -15,8 +16,8 @@ import { missingRates } from '../db/quarantine.ts';
 import type { SourceStatus } from '../db/sources.ts';
 import { acknowledgementText, type OpenAlert } from '../domain/alert.ts';
 import { nextSlot } from '../domain/schedule.ts';
-import { openDatabase } from './terminal/open-database.ts';
-import { add, type Env, type Json } from './terminal/options.ts';
+import { openDatabase } from './terminal/open.ts';
+import { add, type Json } from './terminal/options.ts';
 import { age, ago, alignedTable, count, show, wrapped } from './terminal/output.ts';
 import {
   disabledNote,
@@ -44,7 +45,7 @@ interface ShownStatus extends Omit<SourceStatus, 'registeredAt'> {
 
 const WIDTH = 80;
 
-export function define(program: Command, env: Env): void {
+export function define(program: Command, { env }: CommandContext): void {
   add(program, 'status', 'show every source: last run, last success, next slot, counts, held batches').action(
     (options) => statusCommand(env(), options),
   );
@@ -71,7 +72,7 @@ async function readStatus(
   const facts = await readSourceFacts(sql, sources);
   const problems = Map.groupBy(findProblems(sources, facts, now), ({ source }) => source);
   const missing = await missingRates(sql);
-  const alerts = Map.groupBy((await openAlerts?.all(sql)) ?? [], ({ source }) => source);
+  const alerts = Map.groupBy(await openAlerts.all(sql), ({ source }) => source);
   const shown = allSources(sources, facts.status).map((status): ShownStatus => {
     const { id } = status;
     const config = sources.find((each) => each.id === id);

@@ -4,7 +4,7 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { Disposer } from '../../src/app/disposer.ts';
 import { offerOps, ownMetrics } from '../../src/app/processes/ops.ts';
 import { readSettings } from '../../src/config/settings.ts';
-import { operatorsPart } from '../../src/features/operators/sign-in/part.ts';
+import { operatorsPart } from '../../src/features/operators/sign-in/sign-in.ts';
 import { addOperators, tokenOf } from '../features/operators/accounts-scene.ts';
 import { openScene } from '../sync/scene.ts';
 

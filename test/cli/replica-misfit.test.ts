@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { composeReader } from '../../src/app/reader.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { postgresProblem } from '../../src/db/connection/server-problem.ts';
-import { checkReplica } from '../../src/features/replica/doctor.ts';
+import { checkReplica } from '../../src/features/replica/check.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { recordedLog } from '../support/log-lines.ts';
 import { createDatabase, run, type TestDatabase } from '../support/postgres.ts';

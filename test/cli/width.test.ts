@@ -15,7 +15,7 @@ import { statusCommand } from '../../src/cli/status.ts';
 import { administration } from '../../src/db/administration.ts';
 import { openStore } from '../../src/db/connection/connect.ts';
 import type { Decider } from '../../src/domain/operator.ts';
-import { alertDeliveries, alertList } from '../../src/features/notifications/run-commands.ts';
+import { alertDeliveries, alertList } from '../../src/features/notifications/alert-commands.ts';
 import { listOperatorsCommand } from '../../src/features/operators/commands.ts';
 import { beginRun, finishRun, NO_COUNTS, registerSource } from '../../src/sync/runs/run.ts';
 import {

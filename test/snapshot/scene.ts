@@ -15,7 +15,7 @@ import { DiskCopy } from '../../src/features/disk-copy/disk-copy.ts';
 import { FeedTail } from '../../src/features/feed/feed-tail.ts';
 import { feedApi } from '../../src/features/feed/routes.ts';
 import { ReplicaReads } from '../../src/features/replica/reads.ts';
-import { replicaOf } from '../../src/features/replica/tier.ts';
+import { replicaOf } from '../../src/features/replica/replica.ts';
 import { searchApi } from '../../src/features/search/routes.ts';
 import { type SearchReader, searchReader } from '../../src/features/search/search-reader.ts';
 import type { ApiFeature } from '../../src/http/app.ts';

@@ -61,7 +61,7 @@ const FORBIDDEN: Readonly<Record<string, { readonly in: string; readonly import:
   'sample-sees-domain': { in: 'src/dev/sample', import: '../../sources/thing.ts' },
   'config-sees-what-can-be-configured': { in: 'src/config', import: '../db/thing.ts' },
   'app-is-composed-of-what-runs': { in: 'src/app', import: '../dev/thing.ts' },
-  'processes-see-what-they-start': { in: 'src/app/processes', import: '../../features/one/thing.ts' },
+  'processes-see-what-they-start': { in: 'src/app/processes', import: '../../cli/thing.ts' },
   'src-never-imports-workers': { in: 'src/dev', import: '../../workers/thing.ts' },
   'workers-do-not-serve': { in: 'workers/jobs', import: '../../src/http/thing.ts' },
   'client-sees-nothing-of-ours': { in: 'packages/client/src', import: '../../../src/domain/thing.ts' },
@@ -112,6 +112,7 @@ const THING = 'export const thing = 1;\nexport interface Thing { readonly one: 1
 const THINGS = [
   ...[
     'app',
+    'cli',
     'db',
     'dev',
     'domain',

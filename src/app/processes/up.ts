@@ -34,6 +34,9 @@ import { SAMPLE_RATES } from '../../dev/sample/rates.ts';
 import { SAMPLE_ORGANIZATION, sampleSettings } from '../../dev/sample/upstream.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { SCOPES } from '../../domain/scope.ts';
+import { hashToken } from '../../domain/token.ts';
+import { createOperator, issueToken } from '../../features/operators/db/operators.ts';
+import { findTokens } from '../../features/operators/db/tokens.ts';
 import { mergeMetrics } from '../../ops/collect.ts';
 import { startChild } from '../../processes/child-process.ts';
 import { freePort } from '../../processes/port.ts';
@@ -136,7 +139,7 @@ async function start(
     content === 'sample' || demo ? SAMPLE_ORGANIZATION : DEFAULT_ORGANIZATION,
   );
 
-  const signIn = await signInOfFeatures(store.db, decider(config, { reason: FIRST_START }), home);
+  const signIn = await operatorToken(store.db, decider(config, { reason: FIRST_START }), home);
   const processes = closing.use(new Supervisor({ log: logger }));
   const childEnv: NodeJS.ProcessEnv = {
     ...env,
@@ -180,7 +183,7 @@ async function start(
     print(
       'This is the sample catalogue. For real data, set a source such as LINODE_URL, or start with --live.',
     );
-  print(["operators' pages", opsUrl, ...signIn].join('  '));
+  print(["operators' pages", opsUrl, signIn].join('  '));
   print(`organization      ${organization.slug}`);
   print('');
   print(`fleetbook ready ${url} token ${token}`);
@@ -241,12 +244,21 @@ async function organizationAndToken(
   return { organization, token };
 }
 
-async function signInOfFeatures(db: Database, by: Decider, home: Home): Promise<string[]> {
-  const storedToken = {
-    read: () => home.readToken('operator'),
-    write: (token: string) => home.writeToken('operator', token),
-  };
-  return Promise.all(FEATURES.flatMap(({ up }) => up?.({ db, by, storedToken }) ?? []));
+/** The operator of the person at this machine. */
+const OPERATOR = 'up';
+
+/** Returns the operator's token for the terminal: that of an earlier start if it is good, else a new one. */
+async function operatorToken(db: Database, by: Decider, home: Home): Promise<string> {
+  const isGood = async (token: string) => (await findTokens(db, [hashToken(token)]))[0]?.state === 'good';
+  const before = home.readToken('operator');
+  if (before !== undefined && (await isGood(before))) return `token ${before}`;
+  const terms = { name: 'fleetbook up', expiresAt: null };
+  const issued =
+    (await createOperator(db, by, { name: OPERATOR, role: 'admin', token: terms })) ??
+    (await issueToken(db, by, OPERATOR, terms));
+  if (issued === undefined || !(await isGood(issued.token))) return `(the operator ${OPERATOR} is disabled)`;
+  home.writeToken('operator', issued.token);
+  return `token ${issued.token}`;
 }
 
 /** Waits for the first run of every source, and prints its result. A failed run also counts. */

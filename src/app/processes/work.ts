@@ -7,13 +7,14 @@ import { type Config, type Environment, readConfig } from '../../config/config.t
 import { databaseUrls } from '../../config/settings.ts';
 import { openStore, type Store } from '../../db/connection/connect.ts';
 import { claimContent, sourceStatus } from '../../db/sources.ts';
+import { openTracing } from '../../features/tracing/tracing.ts';
 import { workerMetrics } from '../../ops/metrics.ts';
 import { addQueueGauges } from '../../ops/queue-gauges.ts';
 import { reportReady } from '../../processes/ipc.ts';
 import { registerSource } from '../../sync/runs/run.ts';
 import { refuseWriterMisfit } from '../database-misfit.ts';
 import { Disposer } from '../disposer.ts';
-import { FEATURE_CONFIG, openTracing } from '../features.ts';
+import { FEATURE_CONFIG } from '../features.ts';
 import { openLogger } from '../logger.ts';
 import { offerOps, openParts, ownMetrics } from './ops.ts';
 

@@ -1,13 +1,14 @@
 import type { Command } from 'commander';
+import type { CommandContext } from '../../app/feature.ts';
 import type { Environment } from '../../config/source-config.ts';
 import { detailsText } from '../../domain/operator.ts';
 import { type AuditRecord, auditRecords } from '../../features/console/queries/audit.ts';
 import { UsageFailure } from '../terminal/failure.ts';
-import { openDatabase } from '../terminal/open-database.ts';
-import { addRows, type Env, type PageOptions, pageLimit, readSince } from '../terminal/options.ts';
+import { openDatabase } from '../terminal/open.ts';
+import { addRows, type PageOptions, pageLimit, readSince } from '../terminal/options.ts';
 import { alignedTable, moreLine, show } from '../terminal/output.ts';
 
-export function define(program: Command, env: Env): void {
+export function define(program: Command, { env }: CommandContext): void {
   addRows(program, 'audit', 'show who changed what, when, from where and why; newest first', 'actions')
     .option('--since <when>', 'e.g. 7d, 24h or 2027-01-31')
     .option('--by <name>', 'only actions of this person')

@@ -1,17 +1,17 @@
 import type { Command } from 'commander';
+import type { CommandContext } from '../../app/feature.ts';
 import type { Environment } from '../../config/config.ts';
 import type { Sql } from '../../db/connection/connect.ts';
 import { findOrganization, type Organization } from '../../db/organizations.ts';
 import { ORGANIZATION_SLUG, readName } from '../../domain/text/names.ts';
 import { listOrganizations, type OrganizationSummary } from '../../features/console/queries/organizations.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
-import { openWriter } from '../terminal/open.ts';
-import { openDatabase } from '../terminal/open-database.ts';
-import { add, addChange, type Changing, type Deciding, type Env, type Json } from '../terminal/options.ts';
+import { openDatabase, openWriter } from '../terminal/open.ts';
+import { add, addChange, type Changing, type Deciding, type Json } from '../terminal/options.ts';
 import { ago, alignedTable, count, show } from '../terminal/output.ts';
 import { prompt, type Terminal } from '../terminal/terminal.ts';
 
-export function define(program: Command, env: Env): void {
+export function define(program: Command, { env }: CommandContext): void {
   const org = program.command('org').description('organizations');
   addChange(org, 'create', 'create an organization')
     .argument('<slug>', 'lower-case letters, digits and dashes')

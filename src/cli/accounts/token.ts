@@ -1,16 +1,15 @@
 import type { Command } from 'commander';
+import type { CommandContext } from '../../app/feature.ts';
 import type { Environment } from '../../config/config.ts';
 import { listTokens, type TokenSummary } from '../../db/tokens.ts';
 import { SCOPES, type Scope } from '../../domain/scope.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
-import { openWriter } from '../terminal/open.ts';
-import { openDatabase } from '../terminal/open-database.ts';
+import { openDatabase, openWriter } from '../terminal/open.ts';
 import {
   add,
   addChange,
   type Changing,
   type ChangingOf,
-  type Env,
   EXPIRES,
   expiryText,
   GRACE,
@@ -23,7 +22,7 @@ import {
 import { ago, alignedTable, print, printAside, printJson, show } from '../terminal/output.ts';
 import { existingOrganization } from './org.ts';
 
-export function define(program: Command, env: Env): void {
+export function define(program: Command, { env }: CommandContext): void {
   const token = program.command('token').description('API tokens of organizations');
   const ID = ['<id>', 'number that `token list` shows and `token create` printed'] as const;
   add(token, 'list', 'show tokens: name, organization, scopes, expiry and last use')

@@ -1,15 +1,14 @@
 import type { Command } from 'commander';
+import type { CommandContext } from '../../app/feature.ts';
 import type { Environment } from '../../config/config.ts';
 import { listUsers, type UserName } from '../../db/users.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
-import { openWriter } from '../terminal/open.ts';
-import { openDatabase } from '../terminal/open-database.ts';
+import { openDatabase, openWriter } from '../terminal/open.ts';
 import {
   add,
   addChange,
   type ChangingOf,
   type Deciding,
-  type Env,
   type OfOrganization,
   ORG,
   readId,
@@ -19,7 +18,7 @@ import { alignedTable, count, show, updatedLater } from '../terminal/output.ts';
 import { confirm } from '../terminal/terminal.ts';
 import { existingOrganization } from './org.ts';
 
-export function define(program: Command, env: Env): void {
+export function define(program: Command, { env }: CommandContext): void {
   const user = program
     .command('user')
     .description('people who created clusters, as control planes name them');

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { approveBatch, previewHeld, rejectBatch, undoDecision } from '../../app/actions/batch.ts';
+import type { CommandContext } from '../../app/feature.ts';
 import { FEATURE_CONFIG } from '../../app/features.ts';
 import { readNamedSources } from '../../config/named-sources.ts';
 import type { Environment } from '../../config/source-config.ts';
@@ -11,14 +12,13 @@ import { runRecord } from '../../features/console/queries/runs.ts';
 import { lineWidth } from '../runs/change-rows.ts';
 import { diffLines, diffOf, runJson } from '../runs/runs.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
-import { openWorker } from '../terminal/open.ts';
-import { openDatabase } from '../terminal/open-database.ts';
+import { openDatabase } from '../terminal/open.ts';
+import { openWorker } from '../terminal/open-worker.ts';
 import {
   add,
   addChange,
   addRows,
   type Deciding,
-  type Env,
   type Json,
   type PageOptions,
   pageLimit,
@@ -46,7 +46,7 @@ import {
 } from './hold-batch.ts';
 import { headline, previewText, summary } from './hold-preview.ts';
 
-export function define(program: Command, env: Env): void {
+export function define(program: Command, { env }: CommandContext): void {
   const hold = program.command('hold').description('batches that a guard held for a decision');
   add(hold, 'list', 'show the held batches and the reasons')
     .option('--all', 'include decided batches: when, by whom and why')

@@ -1,14 +1,15 @@
 import type { Command } from 'commander';
+import type { CommandContext } from '../../app/feature.ts';
 import type { Environment } from '../../config/config.ts';
 import type { ClusterChanges } from '../../features/console/queries/cluster-changes.ts';
 import { changesKeptSince, type MachineChanges } from '../../features/console/queries/machine-changes.ts';
 import { knownProvider } from '../terminal/known-provider.ts';
-import { openDatabase } from '../terminal/open-database.ts';
-import { addRows, type Env, type PageOptions, PROVIDER, pageLimit, readSince } from '../terminal/options.ts';
+import { openDatabase } from '../terminal/open.ts';
+import { addRows, type PageOptions, PROVIDER, pageLimit, readSince } from '../terminal/options.ts';
 import { age, count, show, wrapped } from '../terminal/output.ts';
 import { clusterLines, clusterPages, lineWidth, machineLines, machinePages } from './change-rows.ts';
 
-export function define(program: Command, env: Env): void {
+export function define(program: Command, { env }: CommandContext): void {
   addRows(program, 'changes', 'show changes since a time: prices, arrivals, departures', 'rows of each kind')
     .requiredOption('--since <when>', 'e.g. 24h, 7d, 2026-01-31 or 2026-01-31T12:00:00Z')
     .option(...PROVIDER)

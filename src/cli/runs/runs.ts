@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { CommandContext } from '../../app/feature.ts';
 import type { Environment } from '../../config/config.ts';
 import type { Sql } from '../../db/connection/client.ts';
 import { sourceKind } from '../../db/sources.ts';
@@ -7,14 +8,14 @@ import { type RunRecord, runRecord, runRequests, sourceRuns } from '../../featur
 import { isKept, type RunDiff, unshown } from '../../features/console/queries/timeline.ts';
 import { knownSource } from '../sources/rejected.ts';
 import { CommandFailure } from '../terminal/failure.ts';
-import { openDatabase } from '../terminal/open-database.ts';
-import { addRows, type Env, type PageOptions, pageLimit, readId, SOURCE } from '../terminal/options.ts';
+import { openDatabase } from '../terminal/open.ts';
+import { addRows, type PageOptions, pageLimit, readId, SOURCE } from '../terminal/options.ts';
 import { age, alignedLines, alignedTable, count, moreLine, show, wrapped } from '../terminal/output.ts';
 import { reasonLines } from '../terminal/source-notes.ts';
 import { clusterLines, clusterPages, lineWidth, machineLines, machinePages } from './change-rows.ts';
 import { requestsText } from './run-requests.ts';
 
-export function define(program: Command, env: Env): void {
+export function define(program: Command, { env }: CommandContext): void {
   addRows(program, 'runs', 'show the runs of a source, newest first')
     .argument(...SOURCE)
     .action((id: string, page: PageOptions) => runsCommand(env(), id, page));

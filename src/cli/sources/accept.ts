@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
+import type { CommandContext } from '../../app/feature.ts';
 import type { Environment } from '../../config/config.ts';
 import { acceptPrice } from '../../db/prices/prices.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 import { openWriter } from '../terminal/open.ts';
-import { addChange, type Changing, type Env, SOURCE } from '../terminal/options.ts';
+import { addChange, type Changing, SOURCE } from '../terminal/options.ts';
 import { show } from '../terminal/output.ts';
 
-export function define(program: Command, env: Env): void {
+export function define(program: Command, { env }: CommandContext): void {
   addChange(program, 'accept', 'accept a quarantined price that changed by too large a factor')
     .argument(...SOURCE)
     .argument('<machine>', 'row that `rejected` shows, e.g. cx22@fsn1')

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { CommandContext } from '../../app/feature.ts';
 import type { Environment } from '../../config/config.ts';
 import type { Sql } from '../../db/connection/client.ts';
 import { storedCurrency } from '../../db/prices/currency.ts';
@@ -6,11 +7,11 @@ import { machinesNamed, type PriceHistory, priceHistory } from '../../db/prices/
 import { readPlace } from '../../domain/text/names.ts';
 import { hourly } from '../../domain/text/quantities.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
-import { openDatabase } from '../terminal/open-database.ts';
-import { add, type Env, type Json, readId } from '../terminal/options.ts';
+import { openDatabase } from '../terminal/open.ts';
+import { add, type Json, readId } from '../terminal/options.ts';
 import { show, terminalWidth, wrapped } from '../terminal/output.ts';
 
-export function define(program: Command, env: Env): void {
+export function define(program: Command, { env }: CommandContext): void {
   add(program, 'prices', 'show the price history of a machine')
     .argument('<machine>', 'name@region, e.g. cx22@fsn1, or the id that `machines` shows')
     .action((machine: string, options) => pricesCommand(env(), machine, options));

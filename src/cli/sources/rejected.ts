@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
+import type { CommandContext } from '../../app/feature.ts';
 import type { Environment } from '../../config/config.ts';
 import { quarantinedRows } from '../../db/quarantine.ts';
 import { sourceKind } from '../../db/sources.ts';
 import { groupReasons, quarantineKey } from '../../domain/rejected-rows.ts';
 import { excludedMachines } from '../../features/console/queries/machines.ts';
 import { UsageFailure } from '../terminal/failure.ts';
-import { openDatabase } from '../terminal/open-database.ts';
-import { addRows, type Env, type PageOptions, pageLimit, SOURCE } from '../terminal/options.ts';
+import { openDatabase } from '../terminal/open.ts';
+import { addRows, type PageOptions, pageLimit, SOURCE } from '../terminal/options.ts';
 import {
   ago,
   alignedTable,
@@ -19,7 +20,7 @@ import {
 } from '../terminal/output.ts';
 import { exclusionMeaning, reasonLines } from '../terminal/source-notes.ts';
 
-export function define(program: Command, env: Env): void {
+export function define(program: Command, { env }: CommandContext): void {
   addRows(program, 'rejected', 'show the unusable rows of a source, with reasons')
     .argument(...SOURCE)
     .action((id: string, page: PageOptions) => rejectedCommand(env(), id, page));

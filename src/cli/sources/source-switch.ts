@@ -10,7 +10,7 @@ import { nextSlot } from '../../domain/schedule.ts';
 import { disablingOf, enableSource } from '../../sync/runs/disabled.ts';
 import { cancelRun } from '../../sync/runs/live.ts';
 import { UsageFailure } from '../terminal/failure.ts';
-import { openDatabase } from '../terminal/open-database.ts';
+import { openDatabase } from '../terminal/open.ts';
 import { addChange, type Changing, decider, type Env, SOURCES } from '../terminal/options.ts';
 import { disabledBy } from '../terminal/source-notes.ts';
 import { eachSource, type SourceResult } from './each-source.ts';

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { retireSource } from '../../app/actions/source.ts';
+import type { CommandContext } from '../../app/feature.ts';
 import { FEATURE_CONFIG } from '../../app/features.ts';
 import { type ListedSource, listedSources } from '../../app/listed-sources.ts';
 import { readNamedSources } from '../../config/named-sources.ts';
@@ -9,13 +10,12 @@ import { type RegionsPage, sourceRegions, storedSources } from '../../db/sources
 import { COUNTED, originInWords, type SourceSetting } from '../../domain/source.ts';
 import { previewRetirement, type Retirement } from '../../sync/runs/retire.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
-import { openWorker } from '../terminal/open.ts';
-import { openDatabase } from '../terminal/open-database.ts';
+import { openDatabase } from '../terminal/open.ts';
+import { openWorker } from '../terminal/open-worker.ts';
 import {
   add,
   addRows,
   type Deciding,
-  type Env,
   type Json,
   type PageOptions,
   pageLimit,
@@ -33,7 +33,7 @@ const LISTED_SLOTS = 3;
 const SHOWN_SLOTS = 5;
 const WIDTH = 80;
 
-export function define(program: Command, env: Env): void {
+export function define(program: Command, { env }: CommandContext): void {
   const source = program.command('source').description('sources: their state and settings');
   add(source, 'list', 'show every source: adapter, state, schedule in words, next slot').action((options) =>
     sourceListCommand(env(), options),

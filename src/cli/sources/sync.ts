@@ -1,21 +1,22 @@
 import type { Command } from 'commander';
-import { openTracing } from '../../app/features.ts';
+import type { CommandContext } from '../../app/feature.ts';
 import type { Environment } from '../../config/source-config.ts';
 import { missingRates } from '../../db/quarantine.ts';
 import { claimContent } from '../../db/sources.ts';
 import { groupReasons } from '../../domain/rejected-rows.ts';
 import { whatIsMissing } from '../../domain/run.ts';
+import { openTracing } from '../../features/tracing/tracing.ts';
 import { SourceError } from '../../sources/source.ts';
 import type { Progress, SyncResult } from '../../sync/pipeline.ts';
 import { lineWidth } from '../runs/change-rows.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
-import { type OpenWorker, openWorker } from '../terminal/open.ts';
-import { addChange, type Changing, type Env } from '../terminal/options.ts';
+import { type OpenWorker, openWorker } from '../terminal/open-worker.ts';
+import { addChange, type Changing } from '../terminal/options.ts';
 import { fitted, printAside } from '../terminal/output.ts';
 import { missingRateLines, setAside } from '../terminal/source-notes.ts';
 import { eachSource, type SourceResult } from './each-source.ts';
 
-export function define(program: Command, env: Env): void {
+export function define(program: Command, { env }: CommandContext): void {
   addChange(program, 'sync', 'sync sources now, one after the other, and publish the changes')
     .argument('<source...>', 'ids of configured sources, e.g. hetzner')
     .action((ids: string[], options) => syncCommand(env(), ids, options));

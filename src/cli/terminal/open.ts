@@ -1,10 +1,22 @@
-/** Opens what commands change with. Their parts are loaded when they are opened. */
-import { readSettings } from '../../config/settings.ts';
+/** Opens what commands read and change with. What changes need is loaded when it is opened. */
+import { databaseUrls, readSettings } from '../../config/settings.ts';
 import type { Environment } from '../../config/source-config.ts';
-import { administration } from '../../db/administration.ts';
+import { openStore } from '../../db/connection/connect.ts';
 import type { LineageObserver } from '../../snapshot/publish/new-lineage.ts';
 import { type DeciderOptions, decider } from './options.ts';
 import { printAside } from './output.ts';
+
+/** Opens PostgreSQL for a command that publishes nothing. The worker's role sees every organization's rows. */
+export function openDatabase(env: Environment) {
+  const settings = readSettings(env);
+  const store = openStore({
+    ...databaseUrls({ settings }),
+    role: 'worker',
+    connections: 2,
+    statementTimeoutMs: settings.WRITE_STATEMENT_TIMEOUT * 1000,
+  });
+  return { ...store, settings };
+}
 
 /** @param onNewLineage is called if the database turns out to be a restored one */
 export async function openWriter(
@@ -14,38 +26,26 @@ export async function openWriter(
 ) {
   const config = { settings: readSettings(env) };
   const by = decider(config, options);
-  const { composeWriter } = await import('../../app/writer.ts');
+  const [{ composeWriter }, { administration }] = await Promise.all([
+    import('../../app/writer.ts'),
+    import('../../db/administration.ts'),
+  ]);
   const writer = composeWriter(config, await openLog(env), { onNewLineage });
   const changes = administration(writer.store.db, by);
   return { ...writer, by, changes, publish: () => publishNow(writer) };
 }
 
-/** Reads the whole configuration, and opens what runs a source or stores its batches. */
-export async function openWorker(env: Environment, options: DeciderOptions) {
-  const [{ readConfig }, { FEATURE_CONFIG }, { composeWorker }] = await Promise.all([
-    import('../../config/config.ts'),
-    import('../../app/features.ts'),
-    import('../../app/worker.ts'),
-  ]);
-  const config = readConfig(env, FEATURE_CONFIG);
-  const by = decider(config, options);
-  const observers = { onNewLineage: printNewLineage, decidesCurrency: false };
-  const worker = composeWorker(config, await openLog(env), observers);
-  return { ...worker, config, by, publish: () => publishNow(worker) };
-}
+export const publishNow = async (
+  writing: Parameters<typeof import('../../app/actions/publish.ts').publishNow>[0],
+) => (await import('../../app/actions/publish.ts')).publishNow(writing);
 
-export type OpenWorker = Awaited<ReturnType<typeof openWorker>>;
-
-const publishNow = async (writing: Parameters<typeof import('../../app/actions/publish.ts').publishNow>[0]) =>
-  (await import('../../app/actions/publish.ts')).publishNow(writing);
-
-const openLog = async (env: Environment) =>
+export const openLog = async (env: Environment) =>
   (await import('../../app/logger.ts')).openLogger(
     { LOG_LEVEL: env.LOG_LEVEL === 'debug' ? 'debug' : 'error' },
     'cli',
   );
 
-const printNewLineage: LineageObserver = (begun, why) => {
+export const printNewLineage: LineageObserver = (begun, why) => {
   for (const line of [`${why}; it has a new lineage now`, ...restoredTokensMessage(begun)])
     printAside(`fleetbook: ${line}`);
 };

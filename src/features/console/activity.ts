@@ -5,7 +5,7 @@ import type { Sql } from '../../db/connection/client.ts';
  * Returns a text that changes when a run begins or ends, a batch is held or decided, an operator changes something, or an alert
  * changes. The console compares it with the previous one. It costs one index lookup per source.
  */
-export async function activityMark(sql: Sql, alerts: OpenAlerts | undefined): Promise<string> {
+export async function activityMark(sql: Sql, alerts: OpenAlerts): Promise<string> {
   const [[row], ofAlerts] = await Promise.all([
     sql<{ mark: string }[]>`
       select md5(concat_ws(',',
@@ -16,7 +16,7 @@ export async function activityMark(sql: Sql, alerts: OpenAlerts | undefined): Pr
         (select string_agg(concat_ws(':', b.id, b.status, b.decided_at, b.undone_at), ',' order by b.id)
           from held_batches b where b.status <> 'superseded'),
         (select max(id) from audit_log))) as mark`,
-    alerts?.activity(sql),
+    alerts.activity(sql),
   ]);
   return `${row?.mark} ${ofAlerts}`;
 }

@@ -65,7 +65,7 @@ export function openConsole(context: OpsContext, checkEveryMs?: number): OpsPart
     const [facts, strips, alerts] = await Promise.all([
       readSourceFacts(sql, sources),
       sourceStrips(sql, STRIP),
-      openAlerts?.all(sql) ?? [],
+      openAlerts.all(sql),
     ]);
     return { ...facts, strips, alerts };
   }, OVERVIEW_MS);

@@ -1,11 +1,22 @@
+import type { Command } from 'commander';
+import type { CommandContext } from '../../app/feature.ts';
 import { knownProvider } from '../../cli/terminal/known-provider.ts';
-import { openDatabase } from '../../cli/terminal/open-database.ts';
-import { type PageOptions, pageLimit } from '../../cli/terminal/options.ts';
+import { openDatabase } from '../../cli/terminal/open.ts';
+import { addRows, type PageOptions, PROVIDER, pageLimit } from '../../cli/terminal/options.ts';
 import { alignedTable, memoryText, moreLine, show } from '../../cli/terminal/output.ts';
 import type { Environment } from '../../config/source-config.ts';
 import { storedCurrency } from '../../db/prices/currency.ts';
 import { hourly } from '../../domain/text/quantities.ts';
 import { type FoundPlan, searchPlans } from './queries.ts';
+
+export function define(program: Command, { env }: CommandContext): void {
+  addRows(program, 'databases', 'list plans of managed databases with their ids, cheapest first', 'plans')
+    .argument('[text]', 'part of the name')
+    .option(...PROVIDER)
+    .option('--region <code>', 'only this region')
+    .option('--engine <name>', 'only this engine, e.g. postgresql')
+    .action((text: string | undefined, options: DatabasesOptions) => listDatabases(env(), text, options));
+}
 
 export type DatabasesOptions = PageOptions & {
   readonly provider?: string;

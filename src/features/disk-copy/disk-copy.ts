@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
-import type { CopyContext, CopyPart } from '../../app/feature.ts';
+import type { Registry } from 'prom-client';
+import type { ReaderContext } from '../../app/feature.ts';
 import { settingsOf } from '../../config/settings.ts';
 import { steadyNow } from '../../domain/steady-now.ts';
 import { withTimeout } from '../../domain/timeout.ts';
@@ -280,7 +281,16 @@ export class DiskCopy implements DurableCopy, AsyncDisposable {
   }
 }
 
-export function openDiskCopy({ config, logger, closing }: CopyContext): CopyPart | undefined {
+export interface OpenedCopy {
+  readonly copy: DurableCopy;
+  readonly addMetrics: (registry: Registry) => void;
+}
+
+export function openDiskCopy({
+  config,
+  logger,
+  closing,
+}: Pick<ReaderContext, 'config' | 'logger' | 'closing'>): OpenedCopy | undefined {
   const { SNAPSHOT_DIR: folder } = settingsOf(config, DISK_COPY_SETTINGS);
   if (folder === undefined) return undefined;
   const { settings } = config;

@@ -1,6 +1,11 @@
+import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
 import { databaseUrls } from '../../app/connections.ts';
-import type { ReaderContext, ReaderPart, WorkerContext } from '../../app/feature.ts';
+import type { Disposer } from '../../app/disposer.ts';
+import type { ReaderContext, ReaderPart } from '../../app/feature.ts';
+import type { Config } from '../../config/config.ts';
 import { settingsOf } from '../../config/settings.ts';
+import type { Store } from '../../db/connection/connect.ts';
 import { steadyNow } from '../../domain/steady-now.ts';
 import { withTimeout } from '../../domain/timeout.ts';
 import { runExports } from './job.ts';
@@ -17,7 +22,16 @@ export const readExports = ({ openReads }: ReaderContext): ReaderPart => ({
   api: exportsApi(exportReader(openReads(CONNECTIONS), steadyNow)),
 });
 
-export function makeExports({ config, store: { sql }, logger, registry, closing }: WorkerContext): void {
+interface WorkerParts {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly closing: Disposer;
+  readonly store: Store;
+  /** Undefined in a worker without metrics. */
+  readonly registry: Registry | undefined;
+}
+
+export function makeExports({ config, store: { sql }, logger, registry, closing }: WorkerParts): void {
   const { EXPORT_EVERY: every } = settingsOf(config, EXPORT_SETTINGS);
   const observe = registry && addExportSeries(registry, sql, every);
   if (every === 0) return;

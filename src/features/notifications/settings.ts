@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { FeatureSection } from '../../app/feature.ts';
 import type { Environment, WithSections } from '../../config/config.ts';
 import { httpUrl, isHttpUrl, oneOf, text } from '../../config/setting-values.ts';
 import { type SettingDefinitions, secret, setting, valuesOf } from '../../config/settings.ts';
@@ -65,9 +64,10 @@ const alertShape = (kind: z.ZodType<string>) =>
     .optional()
     .describe('limits at which alerts open, and webhooks that receive them');
 
-export const ALERT_SECTION: FeatureSection = {
+export const ALERT_SECTION = {
   name: 'alerts',
-  shape: (kinds) => alertShape(z.enum([...ALERT_KINDS, ...kinds])),
+  /** @param kinds of all conditions that features find */
+  shape: (kinds: readonly string[]) => alertShape(z.enum([...ALERT_KINDS, ...kinds])),
 };
 
 /** Parses the section of a read configuration, whose kinds are checked already. */

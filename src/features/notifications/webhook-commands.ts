@@ -1,17 +1,35 @@
 import type { Command } from 'commander';
 import type { CommandContext } from '../../app/feature.ts';
+import { CommandFailure, UsageFailure } from '../../cli/terminal/failure.ts';
+import { openDatabase } from '../../cli/terminal/open.ts';
 import {
   add,
   addChange,
   type ChangingOf,
+  decider,
   type OfOrganization,
   ORG,
   readId,
 } from '../../cli/terminal/options.ts';
-import type { AddOptions } from './run-webhook-commands.ts';
+import { ago, alignedTable, print, printJson } from '../../cli/terminal/output.ts';
+import type { Environment } from '../../config/config.ts';
+import type { Sql } from '../../db/connection/connect.ts';
+import { findOrganization, type Organization } from '../../db/organizations.ts';
+import { WEBHOOK_EVENTS } from '../../db/schema.ts';
+import type { WebhookEvent, WebhookMessage } from './events.ts';
+import { readReceiverAddress } from './receiver-address.ts';
+import {
+  addWebhook,
+  findWebhook,
+  listWebhooks,
+  MOST_WEBHOOKS,
+  type NewWebhook,
+  record,
+  removeWebhook,
+} from './receivers.ts';
+import { newMessageId, secretText, send } from './send.ts';
 
-export function addWebhookCommands(program: Command, { env }: CommandContext): void {
-  const load = () => import('./run-webhook-commands.ts');
+export function define(program: Command, { env }: CommandContext): void {
   const webhook = program.command('webhook').description('webhooks of organizations, see docs/webhooks.md');
   addChange(webhook, 'add', 'add a webhook, and print its signing secret once')
     .requiredOption(...ORG)
@@ -21,22 +39,129 @@ export function addWebhookCommands(program: Command, { env }: CommandContext): v
       'clusters, prices, savings and stock, separated by commas (default: clusters,prices)',
     )
     .option('--threshold <amount>', 'smallest saving per month of a cluster, for the event savings')
-    .action(async (options: AddOptions) => (await load()).webhookAdd(env(), options));
+    .action((options: AddOptions) => webhookAdd(env(), options));
   add(webhook, 'list', 'show the webhooks of an organization, and how their last messages went')
     .requiredOption(...ORG)
-    .action(async (options: OfOrganization) => (await load()).webhookList(env(), options));
+    .action((options: OfOrganization) => webhookList(env(), options));
   const WEBHOOK = ['<webhook>', 'the number that `webhook list` shows'] as const;
   const webhookId = (id: string) => readId(id, 'webhook', '`fleetbook webhook list` shows');
   addChange(webhook, 'delete', 'delete a webhook, its secret and its waiting messages')
     .argument(...WEBHOOK)
     .requiredOption(...ORG)
-    .action(async (id: string, options: ChangingOf) =>
-      (await load()).webhookRemove(env(), webhookId(id), options),
-    );
+    .action((id: string, options: ChangingOf) => webhookRemove(env(), webhookId(id), options));
   addChange(webhook, 'test', 'send a test message to a webhook at once')
     .argument(...WEBHOOK)
     .requiredOption(...ORG)
-    .action(async (id: string, options: ChangingOf) =>
-      (await load()).webhookTest(env(), webhookId(id), options),
+    .action((id: string, options: ChangingOf) => webhookTest(env(), webhookId(id), options));
+}
+
+interface AddOptions extends ChangingOf {
+  readonly url: string;
+  readonly events?: string;
+  readonly threshold?: string;
+}
+
+async function webhookAdd(env: Environment, options: AddOptions): Promise<void> {
+  const given = readWebhook(options);
+  await using database = openDatabase(env);
+  const by = decider(database, options);
+  const organization = await organizationOf(database.sql, options.org);
+  const added = await addWebhook(database.db, organization, given, by);
+  if (added === undefined)
+    throw new CommandFailure(
+      `organization ${organization.slug} has ${MOST_WEBHOOKS} webhooks, the most it can have; remove one first: fleetbook webhook list --org ${organization.slug}`,
     );
+  const { id, secret } = added;
+  if (options.json) return printJson({ id, secret: secretText(secret), events: given.events });
+  print(
+    `webhook ${id} of ${organization.slug} gets ${given.events.join(' and ')}; its signing secret is shown only now:`,
+  );
+  print(secretText(secret));
+}
+
+async function webhookList(env: Environment, { org, json }: OfOrganization): Promise<void> {
+  await using database = openDatabase(env);
+  const organization = await organizationOf(database.sql, org);
+  const webhooks = await listWebhooks(database.db, organization.id);
+  if (json) return printJson(webhooks);
+  if (webhooks.length === 0)
+    return print(`${org} has no webhook; add one: fleetbook webhook add --org ${org} --url https://…`);
+  const now = new Date();
+  print(
+    alignedTable(
+      ['ID', 'RECEIVER', 'EVENTS', 'CREATED', 'WAITING', 'LAST DELIVERY', 'LAST ERROR'],
+      webhooks.map(({ id, origin, events, threshold, createdAt, waiting, deliveredAt, lastError }) => [
+        String(id),
+        origin,
+        events.map((event) => (event === 'savings' ? `savings from ${threshold}` : event)).join(', '),
+        ago(createdAt, now),
+        String(waiting),
+        deliveredAt === null ? 'none yet' : ago(deliveredAt, now),
+        lastError ?? '',
+      ]),
+    ),
+  );
+}
+
+async function webhookRemove(env: Environment, id: number, options: ChangingOf): Promise<void> {
+  await using database = openDatabase(env);
+  const by = decider(database, options);
+  const organization = await organizationOf(database.sql, options.org);
+  if (!(await removeWebhook(database.db, organization, id, by))) throw noWebhook(id, organization);
+  if (options.json) printJson({ webhook: id, removed: true });
+  else print(`webhook ${id} of ${organization.slug} is removed`);
+}
+
+async function webhookTest(env: Environment, id: number, options: ChangingOf): Promise<void> {
+  await using database = openDatabase(env);
+  const by = decider(database, options);
+  const organization = await organizationOf(database.sql, options.org);
+  const webhook = await findWebhook(database.db, id, organization.id);
+  if (webhook === undefined) throw noWebhook(id, organization);
+  // A receiver gets a message only after the test is recorded.
+  await record(database.db, by, 'webhook.test', id, { organization: organization.slug });
+  const now = new Date();
+  const message: WebhookMessage = {
+    type: 'webhook.test',
+    timestamp: now.toISOString(),
+    data: { organization: organization.slug },
+  };
+  const outgoing = { messageId: newMessageId(), body: JSON.stringify(message) };
+  const error = await send(webhook, outgoing, now.getTime());
+  if (error !== undefined) throw new CommandFailure(`webhook ${id} did not accept the message: ${error}`);
+  if (options.json) printJson({ webhook: id, delivered: true });
+  else print(`webhook ${id} accepted the message`);
+}
+
+async function organizationOf(sql: Sql, slug: string): Promise<Organization> {
+  const organization = await findOrganization(sql, slug);
+  if (organization) return organization;
+  throw new CommandFailure(`there is no organization "${slug}", or it is deleted; see: fleetbook org list`);
+}
+
+const noWebhook = (id: number, { slug }: Organization): CommandFailure =>
+  new CommandFailure(`${slug} has no webhook ${id}; see: fleetbook webhook list --org ${slug}`);
+
+const DEFAULT_EVENTS = 'clusters,prices';
+
+/** @throws UsageFailure */
+function readWebhook({ url: text, events: list = DEFAULT_EVENTS, threshold }: AddOptions): NewWebhook {
+  const url = readReceiverAddress(text);
+  if ('problem' in url) throw new UsageFailure(`--url ${url.problem}`);
+  const events = [...new Set(list.split(',').map((each) => each.trim()))].map(readEvent);
+  if (events.includes('savings') !== (threshold !== undefined))
+    throw new UsageFailure(
+      threshold === undefined
+        ? '--threshold is missing; give the smallest saving per month that is an event, e.g. --threshold 50'
+        : '--threshold is for the event savings; add it: --events clusters,prices,savings',
+    );
+  if (threshold !== undefined && !(/^\d{1,12}(\.\d{1,6})?$/.test(threshold) && Number(threshold) > 0))
+    throw new UsageFailure(`--threshold must be an amount above 0, e.g. 50 or 12.50; it is "${threshold}"`);
+  return { url, events, threshold };
+}
+
+function readEvent(text: string): WebhookEvent {
+  const event = WEBHOOK_EVENTS.find((each) => each === text);
+  if (event !== undefined) return event;
+  throw new UsageFailure(`--events has "${text}"; the events are ${WEBHOOK_EVENTS.join(', ')}`);
 }

@@ -1,9 +1,16 @@
+import type { Command } from 'commander';
+import type { CommandContext } from '../../app/feature.ts';
 import { CommandFailure, UsageFailure } from '../../cli/terminal/failure.ts';
-import { openDatabase } from '../../cli/terminal/open-database.ts';
+import { openDatabase } from '../../cli/terminal/open.ts';
 import {
+  add,
+  addChange,
   type Changing,
   decider,
+  EXPIRES,
   expiryText,
+  GRACE,
+  type Json,
   readExpiry,
   readGrace,
   readId,
@@ -29,6 +36,63 @@ import {
   revokeOperatorToken,
   rotateOperatorToken,
 } from './db/tokens.ts';
+
+export function define(program: Command, { env }: CommandContext): void {
+  const operator = program.command('operator').description('operators of the console, and their tokens');
+  const NAME = ['<name>', 'the operator'] as const;
+  const ID = [
+    '<id>',
+    'the number that `operator token list` shows and `operator token create` printed',
+  ] as const;
+  add(operator, 'list', 'show the operators, with role and last use').action((options: Json) =>
+    listOperatorsCommand(env(), options),
+  );
+  addChange(operator, 'create', 'create an operator, and print a token once')
+    .argument('<name>', 'lower-case letters, digits, dots, dashes, underscores or @')
+    .requiredOption('--role <role>', 'viewer reads, operator decides and runs, admin manages')
+    .option(...EXPIRES)
+    .action((name: string, options: Changing & { role: string; expires?: string }) =>
+      createOperatorCommand(env(), name, options),
+    );
+  const token = operator.command('token').description('tokens of operators');
+  add(token, 'list', 'show tokens: name, operator, state, expiry and last use')
+    .argument('[name]', 'the operator (default: all)')
+    .action((name: string | undefined, options: Json) => listTokensOfOperators(env(), name, options));
+  addChange(token, 'create', 'create another token of an operator, and print it once')
+    .argument(...NAME)
+    .option('--name <name>', 'the program that uses it, e.g. prometheus; shown in lists and the audit log')
+    .option(...EXPIRES)
+    .action((name: string, options: Changing & { name?: string; expires?: string }) =>
+      issueTokenCommand(env(), name, options),
+    );
+  addChange(token, 'delete', 'revoke a token; its sessions end within a second')
+    .argument(...ID)
+    .action((id: string, options: Changing) => revokeTokenOfOperator(env(), id, options));
+  addChange(token, 'rotate', 'create a token that replaces another one, and print it once')
+    .argument(...ID)
+    .option(...GRACE)
+    .action((id: string, options: Changing & { grace?: string }) =>
+      rotateTokenOfOperator(env(), id, options),
+    );
+  addChange(operator, 'set-role', 'change the role of an operator at once')
+    .argument(...NAME)
+    .argument('<role>', 'viewer, operator or admin')
+    .action((name: string, role: string, options: Changing) => setRoleCommand(env(), name, role, options));
+  addChange(operator, 'use-oidc', 'let an operator sign in by OpenID Connect instead of tokens')
+    .argument(...NAME)
+    .action((name: string, options: Changing) => useOidcCommand(env(), name, options));
+  const SWITCHES = {
+    disable: 'close the account of an operator; its sessions end within a second, and the name stays taken',
+    enable: 'open the account of a disabled operator, with its tokens',
+  };
+  for (const change of ['disable', 'enable'] as const) {
+    addChange(operator, change, SWITCHES[change])
+      .argument(...NAME)
+      .action((name: string, options: Changing) =>
+        setDisabledCommand(env(), name, change === 'disable', options),
+      );
+  }
+}
 
 type TokenOptions = Changing & { readonly expires?: string };
 

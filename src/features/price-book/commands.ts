@@ -1,9 +1,17 @@
 import { readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
+import type { Command } from 'commander';
 import type { CommandContext } from '../../app/feature.ts';
 import { CommandFailure, UsageFailure } from '../../cli/terminal/failure.ts';
-import { openDatabase } from '../../cli/terminal/open-database.ts';
-import type { ChangingOf, OfOrganization } from '../../cli/terminal/options.ts';
+import { openDatabase, openWriter } from '../../cli/terminal/open.ts';
+import {
+  add,
+  addChange,
+  type ChangingOf,
+  type OfOrganization,
+  ORG,
+  readId,
+} from '../../cli/terminal/options.ts';
 import { alignedTable, printJson, show, updatedLater } from '../../cli/terminal/output.ts';
 import type { Environment } from '../../config/source-config.ts';
 import type { Sql } from '../../db/connection/client.ts';
@@ -15,7 +23,43 @@ import { readPriceBookFile } from './read-file.ts';
 import { fileOf, readPriceBook, readShownEntry } from './stored.ts';
 import { priceBookChanges } from './write.ts';
 
-type OpenWriter = CommandContext['openWriter'];
+export function define(program: Command, { env }: CommandContext): void {
+  const price = program
+    .command('price')
+    .description('own prices of an organization; `prices` shows the history of list prices');
+  add(price, 'list', 'show the price book of an organization')
+    .requiredOption(...ORG)
+    .option('--all', 'also ended entries')
+    .action((options: OfOrganization & { all?: boolean }) => listPrices(env(), options));
+  addChange(price, 'add', 'add an entry: a discount, or the fixed price of a machine')
+    .requiredOption(...ORG)
+    .option('--provider <provider>', 'only machines of this provider, by name or id')
+    .option('--region <code>', 'only machines of this region')
+    .option('--family <text>', 'only machines whose name begins with it, e.g. m5.')
+    .option('--machine <machine>', 'only this machine: name@region, or the id that `machines` shows')
+    .option('--term <term>', 'only this term, e.g. on_demand or spot (default: every term)')
+    .option('--discount <percent>', 'percent off the list price, e.g. 12.5')
+    .option('--price <decimal>', 'fixed price per minute, in the published currency')
+    .option('--from <time>', 'first moment, a date or RFC 3339 (default: now)')
+    .option('--to <time>', 'moment at which the entry ends (default: it does not end)')
+    .action((options: ChangingOf & GivenEntry) => addPrice(env(), options));
+  addChange(price, 'delete', 'end an entry now or later; past prices stay')
+    .argument('<entry>', 'number that `price list` shows')
+    .requiredOption(...ORG)
+    .option('--at <time>', 'a later moment, a date or RFC 3339 (default: now)')
+    .action((id: string, options: ChangingOf & { at?: string }) =>
+      endPrice(env(), readId(id, 'entry', '`fleetbook price list` shows'), options),
+    );
+  addChange(price, 'import', 'replace the price book by the entries of a JSON file')
+    .argument('<file>', 'as `price export` prints it; - reads standard input')
+    .requiredOption(...ORG)
+    .action((file: string, options: ChangingOf) => importPrices(env(), file, options));
+  price
+    .command('export')
+    .description('print the price book as JSON, for `price import`')
+    .requiredOption(...ORG)
+    .action((options: OfOrganization) => exportPrices(env(), options));
+}
 
 export async function listPrices(
   env: Environment,
@@ -67,10 +111,10 @@ const shortTime = (time: string): string =>
     .replace('T', ' ')
     .replace(/\.\d+Z$/, '');
 
-export async function addPrice(openWriter: OpenWriter, options: ChangingOf & GivenEntry): Promise<void> {
+export async function addPrice(env: Environment, options: ChangingOf & GivenEntry): Promise<void> {
   const fields = ENTRY_FIELDS.filter((field) => options[field] !== undefined);
   const given: GivenEntry = Object.fromEntries(fields.map((field) => [field, options[field]]));
-  await using writer = await openWriter(options);
+  await using writer = await openWriter(env, options);
   const { sql, db } = writer.store;
   const id = await priceBookChanges(db, writer.by).add(options.org, given, await readNames(sql, [given]));
   const published = await writer.publish();
@@ -83,11 +127,11 @@ export async function addPrice(openWriter: OpenWriter, options: ChangingOf & Giv
 }
 
 export async function endPrice(
-  openWriter: OpenWriter,
+  env: Environment,
   id: number,
   options: ChangingOf & { at?: string },
 ): Promise<void> {
-  await using writer = await openWriter(options);
+  await using writer = await openWriter(env, options);
   const to = await priceBookChanges(writer.store.db, writer.by).end(options.org, id, options.at);
   const published = await writer.publish();
   show(options, { id, to, published }, () =>
@@ -97,7 +141,7 @@ export async function endPrice(
   );
 }
 
-export async function importPrices(openWriter: OpenWriter, file: string, options: ChangingOf): Promise<void> {
+export async function importPrices(env: Environment, file: string, options: ChangingOf): Promise<void> {
   const book = readPriceBookFile(await readInput(file));
   const { organization, entries } = book;
   if (organization !== undefined && organization !== options.org)
@@ -106,7 +150,7 @@ export async function importPrices(openWriter: OpenWriter, file: string, options
       `of the file is "${organization}", not "${options.org}"`,
       'give --org of the file, or leave the field out',
     );
-  await using writer = await openWriter(options);
+  await using writer = await openWriter(env, options);
   const { sql, db } = writer.store;
   const names = await readNames(sql, entries);
   const done = await priceBookChanges(db, writer.by).replace(options.org, book, names);

@@ -9,7 +9,7 @@ import type {
   Reads,
 } from '../../snapshot/read/postgres/postgres-reads.ts';
 import { SemaphoreFull } from '../../snapshot/read/postgres/semaphore.ts';
-import { type ReplicaState, readReplicaState } from './state.ts';
+import { type ReplicaState, readReplicaState } from './check.ts';
 
 /**
  * Why the primary was read:

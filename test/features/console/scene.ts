@@ -12,7 +12,7 @@ import { type Config, readConfig } from '../../../src/config/config.ts';
 import { openConsole } from '../../../src/features/console/part.ts';
 import { alertsPart } from '../../../src/features/notifications/routes.ts';
 import type { OidcSettings } from '../../../src/features/operators/settings.ts';
-import { operatorsPart } from '../../../src/features/operators/sign-in/part.ts';
+import { operatorsPart } from '../../../src/features/operators/sign-in/sign-in.ts';
 import { priceBookPart } from '../../../src/features/price-book/console.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { buildOps } from '../../../src/ops/server.ts';

@@ -4,7 +4,7 @@ import type { Role } from '../../../src/domain/operator.ts';
 import { createOperator } from '../../../src/features/operators/db/operators.ts';
 import type { IssuedToken } from '../../../src/features/operators/db/tokens.ts';
 import type { OidcSettings } from '../../../src/features/operators/settings.ts';
-import { operatorsPart } from '../../../src/features/operators/sign-in/part.ts';
+import { operatorsPart } from '../../../src/features/operators/sign-in/sign-in.ts';
 import type { OpsDependencies } from '../../../src/ops/part.ts';
 import { buildOps } from '../../../src/ops/server.ts';
 import { OPERATOR, type Scene } from '../../sync/scene.ts';

@@ -10,7 +10,7 @@ import {
   setOperatorRole,
 } from '../../../src/features/operators/db/operators.ts';
 import { revokeOperatorToken, rotateOperatorToken } from '../../../src/features/operators/db/tokens.ts';
-import { ownPath } from '../../../src/features/operators/sign-in/own-path.ts';
+import { ownPath } from '../../../src/features/operators/sign-in/pages.ts';
 import { faultProxy } from '../../support/fault-proxy.ts';
 import { until } from '../../support/until.ts';
 import { OPERATOR, openScene, type Scene } from '../../sync/scene.ts';

@@ -10,7 +10,7 @@ import { openStore } from '../../../src/db/connection/connect.ts';
 import { createToken, revokeToken } from '../../../src/db/tokens.ts';
 import { hashToken } from '../../../src/domain/token.ts';
 import { ReplicaReads } from '../../../src/features/replica/reads.ts';
-import { ReplicaTier } from '../../../src/features/replica/tier.ts';
+import { ReplicaTier } from '../../../src/features/replica/replica.ts';
 import { Unavailable } from '../../../src/snapshot/document/answer.ts';
 import type { Document } from '../../../src/snapshot/document/document.ts';
 import { documentId } from '../../../src/snapshot/document/keys.ts';

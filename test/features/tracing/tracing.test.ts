@@ -1,11 +1,11 @@
 /** Traces of the real programs in a collector. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openTracing } from '../../../src/app/features.ts';
 import { openStore, type Store } from '../../../src/db/connection/connect.ts';
 import { createOrganization } from '../../../src/db/organizations.ts';
 import { createToken } from '../../../src/db/tokens.ts';
 import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../../src/dev/sample/upstream.ts';
+import { openTracing } from '../../../src/features/tracing/tracing.ts';
 import { freePort } from '../../../src/processes/port.ts';
 import { type FaultyUpstream, faultyUpstream } from '../../support/faulty-upstream.ts';
 import { fleetbook } from '../../support/fleetbook.ts';

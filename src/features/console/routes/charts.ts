@@ -19,7 +19,7 @@ export function addCharts(api: FastifyInstance, { sql, queues, openAlerts }: Con
     const [runs, dirty, behindSince, held, jobs] = await Promise.all([
       runSteps(sql, window),
       dirtyDocumentCounts(sql),
-      openAlerts?.openSince(sql, 'publication_behind') ?? null,
+      openAlerts.openSince(sql, 'publication_behind'),
       pendingBacklog(sql),
       jobCounts(queues, window),
     ]);

@@ -7,8 +7,7 @@ import { type OidcSignIn, signInByOidc } from '../db/oidc.ts';
 import { roleByClaims } from '../oidc.ts';
 import type { OidcSettings } from '../settings.ts';
 import { openOidc, Refused } from './oidc-client.ts';
-import { ownPath } from './own-path.ts';
-import { type LoginPage, loginPage, onwardPage } from './pages.ts';
+import { type LoginPage, loginPage, onwardPage, ownPath } from './pages.ts';
 import { cookieName, cookieOptions, type Sessions } from './sessions.ts';
 
 const START = '/login/oidc';

@@ -1,6 +1,5 @@
 /** The pages for signing in. They have no scripts. */
 import { alert, escaped, page } from '../../../ops/pages.ts';
-import { ownPath } from './own-path.ts';
 
 export interface LoginPage {
   readonly next: string;
@@ -31,3 +30,18 @@ export function onwardPage(path: string): string {
   const refresh = `\n<meta http-equiv="refresh" content="0;url=${next}">`;
   return page('Signed in', `<p>You are signed in. <a href="${next}">Continue</a>`, { head: refresh });
 }
+
+const HERE = 'http://here.invalid';
+/** Browsers read a backslash as a slash, and drop some control characters. */
+const AMBIGUOUS = /[\p{Cc}\\]/u;
+
+/** Returns a path of this origin; `/` for other texts. The parsed path is checked again: `/.//host` becomes `//host`. */
+export function ownPath(text: string | undefined): string {
+  if (text === undefined || !isPath(text)) return '/';
+  const url = URL.parse(text, HERE);
+  if (url?.origin !== HERE || url.pathname === '/login') return '/';
+  const path = url.pathname + url.search;
+  return isPath(path) ? path : '/';
+}
+
+const isPath = (text: string): boolean => /^\/(?!\/)/.test(text) && !AMBIGUOUS.test(text);

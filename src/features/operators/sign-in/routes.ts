@@ -3,13 +3,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { audit } from '../../../db/audit.ts';
 import type { Database } from '../../../db/connection/connect.ts';
 import { isLostConnection } from '../../../db/connection/errors.ts';
+import { hashToken, isWellFormedToken } from '../../../domain/token.ts';
 import { deciderOf, operatorOf } from '../../../ops/access.ts';
 import type { Gate } from '../../../ops/part.ts';
+import type { Refusals } from '../../../ops/refusals.ts';
 import { endOperatorSessions } from '../db/operators.ts';
-import { ownPath } from './own-path.ts';
-import { type LoginPage, loginPage } from './pages.ts';
+import { type FoundToken, findTokens, storeTokenUse } from '../db/tokens.ts';
+import { type LoginPage, loginPage, ownPath } from './pages.ts';
 import type { Sessions } from './sessions.ts';
-import type { CheckToken } from './tokens.ts';
 
 export const LOGIN = '/login';
 const BODY_LIMIT = 16_384;
@@ -86,4 +87,24 @@ export function addSignInRoutes(
 function textOf(fields: unknown, name: string): string {
   const field = (fields as Readonly<Record<string, unknown>> | null | undefined)?.[name];
   return typeof field === 'string' ? field : '';
+}
+
+/** Checks a token. It returns undefined for a bad token: the caller must not learn the reason. */
+type CheckToken = (
+  token: string,
+  how: 'token' | 'console',
+  address: string,
+) => Promise<FoundToken | undefined>;
+
+export function tokenCheck(db: Database, refusals: Refusals): CheckToken {
+  return async (token, how, address) => {
+    const [found] = isWellFormedToken(token, 'operator') ? await findTokens(db, [hashToken(token)]) : [];
+    if (found?.state === 'good') {
+      if (found.isUseStale) await storeTokenUse(db, found.id);
+      return found;
+    }
+    const details = found && { problem: found.state, token: found.id };
+    await refusals.add({ how, address, token, account: found?.name, ...(details && { details }) });
+    return undefined;
+  };
 }

@@ -1,15 +1,19 @@
 /** Traces for OpenTelemetry. Its packages are loaded only if the environment names a collector: docs/decisions/0084. */
-import type { Feature, TracedProgram, Tracing } from '../../app/feature.ts';
 import { BadSetting } from '../../config/settings.ts';
 import type { Environment } from '../../config/source-config.ts';
-
-export const tracingFeature: Feature = { name: 'tracing', trace };
+import type { Tracing } from './start-opentelemetry.ts';
 
 const ENDPOINTS = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'] as const;
 const PROTOCOLS = ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL'] as const;
 
-/** Starts tracing if OTEL_EXPORTER_OTLP_ENDPOINT names a collector, else returns undefined. OpenTelemetry reads other settings. */
-async function trace(env: Environment, program: TracedProgram): Promise<Tracing | undefined> {
+/**
+ * Starts tracing before anything else of a process. Undefined without a collector in OTEL_EXPORTER_OTLP_ENDPOINT. OpenTelemetry
+ * reads other settings.
+ */
+export async function openTracing(
+  env: Environment,
+  program: 'serve' | 'work' | 'sync',
+): Promise<Tracing | undefined> {
   const endpoint = ENDPOINTS.find((name) => env[name]);
   if (endpoint === undefined || env.OTEL_SDK_DISABLED?.toLowerCase() === 'true') return undefined;
   const address = env[endpoint] ?? '';
@@ -22,6 +26,6 @@ async function trace(env: Environment, program: TracedProgram): Promise<Tracing 
     throw new BadSetting(
       `${protocol} must be http/json, or left out; it is "grpc". A collector takes that on its HTTP port, usually 4318`,
     );
-  const { startTracing } = await import('./start.ts');
+  const { startTracing } = await import('./start-opentelemetry.ts');
   return startTracing(`fleetbook-${program}`);
 }

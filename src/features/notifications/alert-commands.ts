@@ -1,6 +1,19 @@
+import type { Command } from 'commander';
+import type { CommandContext } from '../../app/feature.ts';
 import { CommandFailure, UsageFailure } from '../../cli/terminal/failure.ts';
-import { openDatabase } from '../../cli/terminal/open-database.ts';
-import { type Changing, decider, type PageOptions, pageLimit } from '../../cli/terminal/options.ts';
+import { openDatabase } from '../../cli/terminal/open.ts';
+import {
+  add,
+  addChange,
+  addRows,
+  type Changing,
+  decider,
+  type PageOptions,
+  pageLimit,
+  REASON,
+  readId,
+  withDecider,
+} from '../../cli/terminal/options.ts';
 import { ago, alignedTable, print, printJson, wrapped } from '../../cli/terminal/output.ts';
 import type { Config, Environment } from '../../config/config.ts';
 import { readSettings } from '../../config/settings.ts';
@@ -8,6 +21,37 @@ import { acknowledgementText } from '../../domain/alert.ts';
 import { sendAgain, testWebhook } from './alert-deliveries.ts';
 import { acknowledgeAlert, alertRecords, findDeliveries, SNOOZE_FORMS, snoozeSpan } from './alerts.ts';
 import { alertRules } from './settings.ts';
+
+export function define(program: Command, { env, config }: CommandContext): void {
+  const alert = program.command('alert').description('alerts, and the messages to webhooks');
+  addRows(alert, 'list', 'show the open alerts', 'alerts')
+    .option('--closed', 'also resolved alerts')
+    .action((options: PageOptions & { closed?: boolean }) => alertList(env(), options));
+  addRows(alert, 'deliveries', 'show the messages to webhooks', 'messages').action((options: PageOptions) =>
+    alertDeliveries(env(), options),
+  );
+  const ALERT = ['<alert>', 'the number that `alert list` shows'] as const;
+  const alertId = (id: string) => readId(id, 'alert', '`fleetbook alert list` shows');
+  withDecider(add(alert, 'acknowledge', 'send no reminders of an open alert until it ends'))
+    .argument(...ALERT)
+    .requiredOption(...REASON)
+    .action((id: string, options: Changing) => alertAcknowledge(env(), alertId(id), options));
+  withDecider(add(alert, 'snooze', 'send no reminders of an open alert for some time'))
+    .argument(...ALERT)
+    .requiredOption('--for <span>', 'e.g. 30m, 4h or 7d; at most 30d')
+    .requiredOption(...REASON)
+    .action((id: string, options: Changing & { for: string }) =>
+      alertAcknowledge(env(), alertId(id), options),
+    );
+  addChange(alert, 'resend', 'send a message again')
+    .argument('<delivery>', 'the number that `alert deliveries` shows')
+    .action((id: string, options: Changing) =>
+      alertResend(env(), readId(id, 'delivery', '`fleetbook alert deliveries` shows'), options),
+    );
+  addChange(alert, 'test', 'send a test message to a webhook at once')
+    .argument('<webhook>', 'its id; `default` is the webhook of ALERT_WEBHOOK_URL')
+    .action(async (id: string, options: Changing) => alertTest(await config(), id, options));
+}
 
 const WIDTH = 80;
 
@@ -52,7 +96,7 @@ export async function alertDeliveries(env: Environment, options: PageOptions): P
 }
 
 /** Sends a message without an alert to a webhook at once, before the waiting messages. */
-export async function alertTest(config: Config, id: string, options: Changing): Promise<void> {
+async function alertTest(config: Config, id: string, options: Changing): Promise<void> {
   const { webhooks } = alertRules(config);
   const webhook = webhooks.find((each) => each.id === id);
   if (!webhook) {
@@ -69,7 +113,7 @@ export async function alertTest(config: Config, id: string, options: Changing): 
   else print(`webhook ${id} accepted the message`);
 }
 
-export async function alertResend(env: Environment, deliveryId: number, options: Changing): Promise<void> {
+async function alertResend(env: Environment, deliveryId: number, options: Changing): Promise<void> {
   const by = decider({ settings: readSettings(env) }, options);
   await using store = openDatabase(env);
   const webhook = await sendAgain(store.db, deliveryId, by);
@@ -79,7 +123,7 @@ export async function alertResend(env: Environment, deliveryId: number, options:
   else print(`a worker sends delivery ${deliveryId} to ${webhook} again within a minute`);
 }
 
-export async function alertAcknowledge(
+async function alertAcknowledge(
   env: Environment,
   alertId: number,
   options: Changing & { for?: string },

@@ -1,3 +1,4 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Sql } from '../../db/connection/client.ts';
 import { Unavailable } from '../../snapshot/document/answer.ts';
 import type { Document } from '../../snapshot/document/document.ts';
@@ -5,10 +6,67 @@ import { encoding } from '../../snapshot/document/format.ts';
 import { loadContent, loadFreshness, loadVersion } from '../../snapshot/document/load.ts';
 import type { PostgresSource } from '../../snapshot/read/documents-options.ts';
 import { NO_STAMPS, timeBy } from '../../snapshot/read/freshness.ts';
+import type { PostgresReads } from '../../snapshot/read/postgres/postgres-reads.ts';
 import { SemaphoreFull } from '../../snapshot/read/postgres/semaphore.ts';
 import { PostgresTier } from '../../snapshot/read/tiers/postgres-tier.ts';
 import type { DocumentTier, Served, TieredResult, Wanted } from '../../snapshot/read/tiers/tier.ts';
-import type { ReplicaReads } from './reads.ts';
+import { misfitOf, readReplicaState } from './check.ts';
+import { FENCED_BECAUSE, ReplicaReads } from './reads.ts';
+
+interface ReplicaServers {
+  readonly replica: ReplicaServer;
+  readonly primary: ReplicaServer;
+}
+
+interface ReplicaServer {
+  readonly reads: PostgresReads;
+  readonly setting: string;
+}
+
+export interface Replica {
+  readonly source: PostgresSource;
+  /** Returns why the servers do not fit each other; undefined if they do. It rejects with `Unavailable`. */
+  readonly misfit: () => Promise<string | undefined>;
+  readonly addMetrics: (registry: Registry) => void;
+}
+
+export function openReplica(servers: ReplicaServers): Replica {
+  const reads = new ReplicaReads({ replica: servers.replica.reads, primary: servers.primary.reads });
+  return {
+    source: replicaOf(reads),
+    async misfit() {
+      const states = [servers.replica, servers.primary].map(async ({ reads: server, setting }) => {
+        return { state: await server.check(readReplicaState), setting };
+      });
+      return misfitOf(...((await Promise.all(states)) as Parameters<typeof misfitOf>));
+    },
+    addMetrics: (registry) => addSeries(registry, reads),
+  };
+}
+
+function addSeries(registry: Registry, reads: ReplicaReads): void {
+  const registers = [registry];
+  new Gauge({
+    name: 'fleetbook_replica_lag_seconds',
+    help: 'Seconds from the last transaction of the replica to the read of it; NaN without a read in the last minute',
+    registers,
+    aggregator: 'max',
+    collect() {
+      this.set(reads.counts.lagSeconds ?? Number.NaN);
+    },
+  });
+  new Counter({
+    name: 'fleetbook_fenced_reads_total',
+    help: 'Reads that the primary answered instead of the replica, by reason: older, unknown, behind, away',
+    labelNames: ['reason'],
+    registers,
+    collect() {
+      this.reset();
+      // An alert notices the first read only if the series exists before it.
+      for (const reason of FENCED_BECAUSE) this.inc({ reason }, reads.counts.fenced.get(reason) ?? 0);
+    },
+  });
+}
 
 const REMEMBERED = 50_000;
 

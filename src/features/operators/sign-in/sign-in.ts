@@ -1,4 +1,6 @@
 /** The operators' part of their server: requests have a token, or a session of a token or OpenID Connect. */
+
+import type { ServerResponse } from 'node:http';
 import cookie from '@fastify/cookie';
 import type { FastifyInstance } from 'fastify';
 import type { Store } from '../../../db/connection/connect.ts';
@@ -7,10 +9,8 @@ import { listOperators } from '../db/operators.ts';
 import { findTokens } from '../db/tokens.ts';
 import type { OidcSettings } from '../settings.ts';
 import { addOidcRoutes } from './oidc-routes.ts';
-import { openResponses } from './open-responses.ts';
-import { addSignInRoutes, LOGIN } from './routes.ts';
+import { addSignInRoutes, LOGIN, tokenCheck } from './routes.ts';
 import { openSessions } from './sessions.ts';
-import { tokenCheck } from './tokens.ts';
 
 export interface Operators {
   /** In the worker's role: the reader's role may not read operators. */
@@ -61,5 +61,30 @@ export function operatorsPart({ store: { db }, oidc, now = Date.now }: Operators
       if (operators.some(({ disabledAt, tokens }) => disabledAt === null && tokens > 0)) return undefined;
       return 'no operator can sign in yet; create one: fleetbook operator create <name> --role admin, or issue a token to one that exists: fleetbook operator token create <name>';
     },
+  };
+}
+
+const CHECK_EVERY_MS = 400;
+
+function openResponses(live: (keys: readonly string[]) => Promise<ReadonlySet<string>>) {
+  const open = new Map<ServerResponse, string>();
+  let isChecking = false;
+  const check = async () => {
+    if (isChecking || open.size === 0) return;
+    isChecking = true;
+    const responses = [...open];
+    // While PostgreSQL does not answer, no session can end, and new requests are refused.
+    const good = await live([...new Set(open.values())]).catch(() => undefined);
+    for (const [response, key] of good ? responses : []) if (!good?.has(key)) response.destroy();
+    isChecking = false;
+  };
+  const timer = setInterval(() => void check(), CHECK_EVERY_MS).unref();
+  return {
+    add(key: string, response: ServerResponse) {
+      open.set(response, key);
+      const remove = () => open.delete(response);
+      response.once('finish', remove).once('close', remove);
+    },
+    [Symbol.dispose]: () => clearInterval(timer),
   };
 }

@@ -17,7 +17,6 @@ import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace
 import type { Telemetry } from 'bullmq';
 import { BullMQOTelSpan, BullMQOtel } from 'bullmq-otel';
 import type { FastifyInstance } from 'fastify';
-import type { Tracing } from '../../app/feature.ts';
 import { addLogSource } from '../../app/log-context.ts';
 import { VERSION } from '../../config/package.ts';
 import { withTimeout } from '../../domain/timeout.ts';
@@ -26,6 +25,13 @@ import { type SpanAttributes, type Tracer as SpanTracer, setTracer } from '../..
 const HEALTH_PATHS = ['/healthz', '/readyz'];
 /** The last spans are lost after this time (ms): a collector that is away must not delay the end of a process. */
 const SEND_WITHIN_MS = 3000;
+
+export interface Tracing extends AsyncDisposable {
+  /** For the queue of syncs and its consumer. */
+  readonly telemetry: Telemetry;
+  /** Adds a span for each request that Fastify routes. Call it before the server listens. */
+  traceRequests(app: FastifyInstance): void;
+}
 
 export function startTracing(service: string): Tracing {
   const own = resourceFromAttributes({ 'service.name': service, 'service.version': VERSION });
