@@ -60,6 +60,7 @@ export const SECTIONS: readonly Section[] = [
     pages: [
       'docs/adding-a-provider.md',
       'CONTRIBUTING.md',
+      'docs/development.md',
       'docs/ARCHITECTURE.md',
       'docs/glossary.md',
       'AGENTS.md',
