@@ -9,7 +9,7 @@ import type { Sql } from '../db/connection/client.ts';
 import type { Database, Store } from '../db/connection/connect.ts';
 import type { Condition, OpenAlert } from '../domain/alert.ts';
 import type { ApiFeature } from '../http/app.ts';
-import type { Searchable } from '../market/market.ts';
+import type { Market } from '../market/market.ts';
 import type { OpsPart } from '../ops/part.ts';
 import type { MemoryBudget } from '../snapshot/read/budget.ts';
 import type { CacheSubscription } from '../snapshot/read/cache-subscription.ts';
@@ -75,8 +75,7 @@ export interface ReaderContext {
   readonly documents: Documents;
   readonly subscription: CacheSubscription;
   readonly memory: MemoryBudget;
-  /** The published machines of all regions. The first use reads them. */
-  readonly catalogue: Searchable;
+  readonly market: Market;
   /** Opens connections to the readers' database for the feature alone. @param connections how many at most */
   openReads(connections: number): PostgresReads;
 }

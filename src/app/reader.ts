@@ -9,7 +9,7 @@ import { steadyNow } from '../domain/steady-now.ts';
 import type { ApiDeps, ApiFeature } from '../http/app.ts';
 import type { FindSource } from '../http/protocol/max-age.ts';
 import { ResponseCache } from '../http/response-cache.ts';
-import { Searchable } from '../market/market.ts';
+import { openMarket } from '../market/market.ts';
 import {
   type CatalogueReader,
   type ClusterReader,
@@ -118,13 +118,7 @@ export async function composeReader(
   const watching = closing.use(watchLineage(() => documents.checkPostgres()));
   for (const each of [store, primary]) each?.onLost(() => watching.checkNow());
   closing.use(watchReaderMisfit(store, database, replica, logger));
-  const catalogue = new Searchable({
-    documents,
-    subscription,
-    logger,
-    memoryLimit: memory.search,
-    staleLimitMs,
-  });
+  const market = openMarket({ documents, subscription, logger, memory, staleLimitMs });
   const parts = openers.map((openPart) =>
     openPart({
       config,
@@ -133,7 +127,7 @@ export async function composeReader(
       documents,
       subscription,
       memory,
-      catalogue,
+      market,
       openReads: (connections) => open(database, connections).reads,
     }),
   );

@@ -2,11 +2,27 @@
 import { hash } from 'node:crypto';
 import type { PublishedPlan } from '../domain/database-plan.ts';
 import type { SelectedMachine } from '../domain/prices/price-book.ts';
-import type { RegionPrice, RegionTerms } from '../snapshot/document/column-terms.ts';
+import type { Term } from '../domain/prices/term.ts';
+import {
+  amountOf,
+  type ById,
+  type RegionPrice,
+  type RegionTerms,
+} from '../snapshot/document/column-terms.ts';
 import type { MachineKind, Place, RegionColumns } from '../snapshot/document/columns.ts';
 import { Dictionary } from './dictionary.ts';
-import { BYTES_PER_ROW, type Columns, emptyColumns, mergeRows, NO_ROWS, type Rows } from './rows.ts';
-import { type TermRows, updateTermRows } from './term-rows.ts';
+import {
+  type Change,
+  type Columns,
+  changedRows,
+  emptyColumns,
+  mergeRows,
+  mergeView,
+  NO_ROWS,
+  type Rows,
+  rowsBytes,
+  withSpans,
+} from './rows.ts';
 
 export interface IndexedRegion extends Place {
   readonly version: number;
@@ -31,8 +47,14 @@ export interface NameText {
   readonly starts: Uint32Array;
 }
 
+/** The rows of the machines that have a term, in the order of its price. */
+type TermRows = ReadonlyMap<Term, Rows>;
+
 export interface CatalogueIndex {
+  /** In the order of list prices on demand, or of other prices in a view, see `ofTerm` and `ownView`. */
   readonly rows: Rows;
+  /** The most that a month of a row costs, by region and the machine's id. */
+  readonly caps: readonly (ById | undefined)[];
   /** The machines with each term that occurs. */
   readonly termRows: TermRows;
   readonly dictionary: Dictionary;
@@ -82,6 +104,7 @@ export function selectedMachine({
 export function emptyIndex(): CatalogueIndex {
   return {
     rows: NO_ROWS,
+    caps: [],
     termRows: new Map(),
     dictionary: new Dictionary(),
     kindOf: new Uint32Array(0),
@@ -101,7 +124,7 @@ const BYTES_PER_PLAN = 300;
 /** Returns the bytes of an index, by its own count. */
 export function indexBytes({ rows, termRows, dictionary, regions }: CatalogueIndex): number {
   const { names, kinds } = dictionary;
-  const ofTerms = [...termRows.values()].reduce((sum, { count }) => sum + count * BYTES_PER_ROW, 0);
+  const ofTerms = [...termRows.values()].reduce((sum, each) => sum + rowsBytes(each), 0);
   const ofRegions = regions.reduce(
     (sum, { terms, databases = [] }) =>
       sum + (terms ? termsBytes(terms) : 0) + databases.length * BYTES_PER_PLAN,
@@ -110,7 +133,7 @@ export function indexBytes({ rows, termRows, dictionary, regions }: CatalogueInd
   return (
     ofTerms +
     ofRegions +
-    rows.count * BYTES_PER_ROW +
+    rowsBytes(rows) +
     names.length * BYTES_PER_TYPE +
     kinds.length * BYTES_PER_KIND +
     regions.length * BYTES_PER_REGION
@@ -148,17 +171,43 @@ export function* updateIndex(
   const kindOf = isLarger ? Uint32Array.from(dictionary.kindOf) : before.kindOf;
   const names = isLarger ? nameText(dictionary) : before.names;
   yield;
-  const change = { incoming, isChanged, kindOf, kinds: dictionary.kinds };
-  const rows = yield* mergeRows(before.rows, change);
-  let end = 0;
-  const changed = updates.map(({ region, columns }) => {
-    const from = end;
-    end += columns.ids.length;
-    const { terms } = before.regions[before.regionOf.get(region.id) ?? -1] ?? {};
-    return { from, end, before: terms, after: columns.terms };
-  });
-  const termRows = yield* updateTermRows(before.termRows, { ...change, regions: changed });
-  return { rows, termRows, dictionary, kindOf, names, regions, regionOf, version: versionOf(regions) };
+  const change = { isChanged, kindOf, kinds: dictionary.kinds };
+  const rows = yield* mergeRows(before.rows, { ...change, incoming });
+  const caps = regions.map(({ terms }) => (terms && terms.caps.ids.length > 0 ? terms.caps : undefined));
+  const termRows = yield* updateTermRows(before, { rows, regions }, change);
+  return { rows, caps, termRows, dictionary, kindOf, names, regions, regionOf, version: versionOf(regions) };
+}
+
+const NO_CHANGED = new Uint32Array(0);
+
+function* updateTermRows(
+  before: CatalogueIndex,
+  { rows, regions }: Pick<CatalogueIndex, 'rows' | 'regions'>,
+  change: Omit<Change, 'incoming'>,
+): Generator<void, TermRows> {
+  const { isChanged, kindOf } = change;
+  const places = [...regions.keys()].filter((place) => isChanged[place] === 1);
+  const termsAt = (place: number) => [
+    ...(before.regions[place]?.terms?.prices.keys() ?? []),
+    ...(regions[place]?.terms?.prices.keys() ?? []),
+  ];
+  const touched = new Set(places.flatMap(termsAt));
+  const changed = touched.size > 0 ? yield* changedRows(rows, isChanged) : NO_CHANGED;
+  const after = new Map<Term, Rows>();
+  for (const term of new Set([...before.termRows.keys(), ...touched])) {
+    const known = before.termRows.get(term) ?? NO_ROWS;
+    const lists = regions.map(({ terms }) => terms?.prices.get(term));
+    const priceOf = (row: number) => {
+      const list = lists[rows.regions[row] as number];
+      return list && amountOf(list, rows.ids[row] as number);
+    };
+    const merged = touched.has(term)
+      ? yield* mergeView(known, rows, changed, change, priceOf)
+      : withSpans(known, kindOf.length, isChanged.length);
+    if (merged.count > 0) after.set(term, merged);
+    yield;
+  }
+  return after;
 }
 
 function* gather(

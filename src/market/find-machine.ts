@@ -61,7 +61,8 @@ function termsOf({ terms }: IndexedRegion, id: number): FoundMachine['terms'] {
 /** Returns the index with only the machines that have the term. The price of a row is that of the term. */
 export function ofTerm(index: CatalogueIndex, term: Term): CatalogueIndex {
   const { termRows, kindOf, regions } = index;
-  return { ...index, rows: termRows.get(term) ?? withSpans(NO_ROWS, kindOf.length, regions.length) };
+  const rows = termRows.get(term) ?? withSpans(NO_ROWS, kindOf.length, regions.length);
+  return { ...index, rows, caps: [] };
 }
 
 /** Ids are dense, so an array of rows by id takes four bytes a machine. It is made at the first use of an index. */

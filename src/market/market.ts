@@ -1,11 +1,15 @@
-/** What features and the composition of readers use of the market. */
+/** The market of a reader, and what features use of it. No other file of this folder is imported from outside. */
+import type { MemoryBudget } from '../snapshot/read/budget.ts';
+import { PriceBooks } from './price-books.ts';
+import { Searchable, type SearchableOptions } from './searchable.ts';
+
 export {
   type CatalogueIndex,
   type IndexedRegion,
   indexedMachine,
   selectedMachine,
 } from './catalogue-index.ts';
-export { cheapestRows, type Grouping, listPriceOf } from './cheapest.ts';
+export { cheapestRows, type Grouping } from './cheapest.ts';
 export { type Bill, type BilledMachine, billOf, type Needs } from './costs/bill.ts';
 export { type CostedCluster, costClusters, type KnownMachine } from './costs/cheaper-machines.ts';
 export {
@@ -35,12 +39,48 @@ export { GIGABYTE } from './dictionary.ts';
 export { type Filters, SORT_FIELDS, type Sort } from './filters.ts';
 export { type FoundMachine, findMachine, machineAt, ofTerm, rowOf } from './find-machine.ts';
 export { firstWhere } from './order.ts';
-export type { OwnPrices } from './own-prices.ts';
-export { searchOwn } from './own-search.ts';
-export { type Entries, NO_ENTRIES, type PriceBooks, priceBooks } from './price-books.ts';
+export {
+  type Entries,
+  entryOf,
+  exactPriceOf,
+  listPriceOf,
+  NO_ENTRIES,
+  PriceBooks,
+  type PricedIndex,
+} from './price-books.ts';
 export { SearchUnavailable } from './read-regions.ts';
+export { type Billed, recommended } from './recommend.ts';
 export type { Rows } from './rows.ts';
 export { search } from './search.ts';
 export { Searchable, type SearchCounts, type SearchState } from './searchable.ts';
 export { regionsIn, regionsOf } from './select.ts';
 export { MACHINE_FIELDS, type MachineField, machineOfRow } from './shown.ts';
+
+/** The machines, plans and prices that a reader answers searches from. The first search reads them. */
+export interface Market {
+  readonly catalogue: Searchable;
+  readonly books: PriceBooks;
+}
+
+export interface MarketOptions extends Omit<SearchableOptions, 'memoryLimit' | 'onSize'> {
+  readonly memory: Pick<MemoryBudget, 'documents' | 'search'>;
+}
+
+/** The most of the memory for documents that views of own prices take, next to the index. */
+const VIEWS_OF_DOCUMENTS = 3 / 4;
+
+export function openMarket({ memory, ...options }: MarketOptions): Market {
+  const bytes = { index: 0, views: 0 };
+  const onSize = (part: keyof typeof bytes) => (size: number) => {
+    bytes[part] = size;
+    options.documents.reserve(bytes.index + bytes.views);
+  };
+  return {
+    catalogue: new Searchable({ ...options, memoryLimit: memory.search, onSize: onSize('index') }),
+    books: new PriceBooks({
+      documents: options.documents,
+      memoryLimit: () => (memory.documents - bytes.index) * VIEWS_OF_DOCUMENTS,
+      onSize: onSize('views'),
+    }),
+  };
+}

@@ -94,7 +94,8 @@ export async function mergeRegions(
   return { index, ofDisk, knownSince, read };
 }
 
-async function inTurns<T>(work: Generator<void, T>): Promise<T> {
+/** Runs long work in turns of the event loop. */
+export async function inTurns<T>(work: Generator<void, T>): Promise<T> {
   for (;;) {
     const until = performance.now() + TURN_MS;
     do {

@@ -21,21 +21,27 @@ export interface Spans {
 
 /** The sort keys other than price. Rows themselves are in the order of price. */
 export const SORTED_BY = ['price_per_cpu', 'price_per_ram', 'cpu', 'ram'] as const;
-export type Orders = Readonly<Record<(typeof SORTED_BY)[number], Uint32Array>>;
+export type SortedBy = (typeof SORTED_BY)[number];
 
 export interface Rows extends Columns {
   readonly count: number;
-  readonly orders: Orders;
+  /** Rows lack the orders that nothing has needed. Those of the index have all of them. */
+  readonly orders: { readonly [By in SortedBy]?: Uint32Array };
   readonly ofType: Spans;
   readonly ofRegion: Spans;
 }
 
-/** Bytes of a row: its columns and its place in each order. */
-export const BYTES_PER_ROW = 8 + 4 + 4 + 4 + 4 * SORTED_BY.length;
+/** Returns the bytes of rows: their columns, and their place in each order. */
+export function rowsBytes({ count, orders }: Pick<Rows, 'count' | 'orders'>): number {
+  return count * (8 + 4 + 4 + 4 + 4 * Object.keys(orders).length);
+}
+
 export const NO_ROW = 0xffff_ffff;
 
 /** Rows between two turns: some tenths of a millisecond. */
 const ROWS_PER_TURN = 8192;
+/** Rows whose prices are calculated between two turns: an own price takes a microsecond. */
+const PRICES_PER_TURN = 512;
 
 export function emptyColumns(count: number): Columns {
   return {
@@ -59,6 +65,7 @@ export const NO_ROWS: Rows = {
   ofType: spans(0),
   ofRegion: spans(0),
 };
+export const NO_UNORDERED_ROWS: Rows = { ...NO_ROWS, orders: {} };
 
 /** Returns the rows with spans for this many types and regions. New ones have no rows. */
 export function withSpans(rows: Rows, types: number, regions: number): Rows {
@@ -80,11 +87,12 @@ export interface Change {
   readonly kinds: readonly ProviderKind[];
 }
 
+/** Replaces the rows of the changed regions. The rows get the orders that they had before. */
 export function* mergeRows(
   before: Rows,
   { incoming, isChanged, kindOf, kinds }: Change,
 ): Generator<void, Rows> {
-  const sorted = Uint32Array.from(incoming.ids.keys());
+  const sorted = numbers(incoming.ids.length);
   yield* sortRuns(sorted, (i, j) => isBefore(incoming, j, incoming, i));
   let left = 0;
   for (let row = 0; row < before.count; row++) {
@@ -112,12 +120,76 @@ export function* mergeRows(
     extend(ofRegion, columns.regions[row] as number, row);
     if (row % ROWS_PER_TURN === 0) yield;
   }
-  const orders = { ...before.orders };
+  const orders: { [By in SortedBy]?: Uint32Array } = {};
   for (const by of SORTED_BY) {
-    const key = keyOf(by, { ...columns, kindOf, kinds });
-    orders[by] = yield* mergeOrder(before.orders[by], moved, added, key);
+    const order = before.orders[by];
+    if (order) orders[by] = yield* mergeOrder(order, moved, added, keyOf(by, { ...columns, kindOf, kinds }));
   }
   return { ...columns, count, orders, ofType, ofRegion };
+}
+
+/** Returns the rows with another order. */
+export function* withOrder(
+  rows: Rows,
+  by: SortedBy,
+  { kindOf, kinds }: Pick<Change, 'kindOf' | 'kinds'>,
+): Generator<void, Rows> {
+  const all = numbers(rows.count);
+  const order = yield* mergeOrder(NO_ORDER, NO_ORDER, all, keyOf(by, { ...rows, kindOf, kinds }));
+  return { ...rows, orders: { ...rows.orders, [by]: order } };
+}
+
+/** Returns the rows of the changed regions, in their order. */
+export function* changedRows({ count, regions }: Rows, isChanged: Uint8Array): Generator<void, Uint32Array> {
+  const found = new Uint32Array(count);
+  let changed = 0;
+  for (let row = 0; row < count; row++) {
+    if (isChanged[regions[row] as number] === 1) found[changed++] = row;
+    if (row % ROWS_PER_TURN === 0) yield;
+  }
+  return found.slice(0, changed);
+}
+
+/**
+ * Returns a view of rows: the same machines in the order of another price.
+ * @param before the view before the change
+ * @param rows `changed` has those of the changed regions
+ * @param priceOf returns the price of such a row; undefined if the view lacks the machine
+ */
+export function* mergeView(
+  before: Rows,
+  rows: Rows,
+  changed: Uint32Array,
+  change: Omit<Change, 'incoming'>,
+  priceOf: (row: number) => number | undefined,
+): Generator<void, Rows> {
+  const incoming = emptyColumns(changed.length);
+  let count = 0;
+  for (let i = 0; i < changed.length; i++) {
+    const row = changed[i] as number;
+    const price = priceOf(row);
+    if (i % PRICES_PER_TURN === 0) yield;
+    if (price === undefined) continue;
+    copyRow(rows, row, incoming, count);
+    incoming.prices[count++] = price;
+  }
+  const { prices, ids, types, regions } = incoming;
+  return yield* mergeRows(before, {
+    ...change,
+    incoming: {
+      prices: prices.subarray(0, count),
+      ids: ids.subarray(0, count),
+      types: types.subarray(0, count),
+      regions: regions.subarray(0, count),
+    },
+  });
+}
+
+/** Returns the numbers from 0 to before `count`. */
+function numbers(count: number): Uint32Array {
+  const found = new Uint32Array(count);
+  for (let i = 0; i < count; i++) found[i] = i;
+  return found;
 }
 
 function isBefore(a: Columns, i: number, b: Columns, j: number): boolean {
@@ -151,8 +223,11 @@ function* mergeOrder(
     if (i % ROWS_PER_TURN === 0) yield;
   }
   const keys = new Float64Array(added.length);
-  for (let i = 0; i < added.length; i++) keys[i] = key(added[i] as number);
-  const coming = Uint32Array.from(added.keys());
+  for (let i = 0; i < added.length; i++) {
+    keys[i] = key(added[i] as number);
+    if (i % ROWS_PER_TURN === 0) yield;
+  }
+  const coming = numbers(added.length);
   yield* sortRuns(coming, (i, j) => {
     const [one, other] = [keys[i] as number, keys[j] as number];
     return one > other || (one === other && i > j);
@@ -180,8 +255,10 @@ function* mergeOrder(
 function* sortRuns(order: Uint32Array, isAfter: (i: number, j: number) => boolean): Generator<void, void> {
   const scratch = new Uint32Array(order.length);
   let ends: number[] = [];
-  for (let i = 1; i <= order.length; i++)
+  for (let i = 1; i <= order.length; i++) {
     if (i === order.length || isAfter(order[i - 1] as number, order[i] as number)) ends.push(i);
+    if (i % ROWS_PER_TURN === 0) yield;
+  }
   while (ends.length > 1) {
     const merged: number[] = [];
     let from = 0;

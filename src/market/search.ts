@@ -71,6 +71,7 @@ function placesOf(
   const { first, end, kinds } = selection;
   const key = keyOf(by, { ...rows, kindOf, kinds: dictionary.kinds });
   const order = by === 'price' ? undefined : rows.orders[by];
+  if (by !== 'price' && !order) throw new Error(`unreachable: the rows have no order by ${by}`);
   const rowAt = (place: number) => (order ? (order[place] as number) : place);
   const nextFit = (start: number, stop: number, step: 1 | -1) =>
     nextFitting(rows, selection, order, start, stop, step);

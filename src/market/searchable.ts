@@ -31,6 +31,8 @@ export interface SearchableOptions {
   /** Most bytes of the index, a part of the memory for documents. */
   readonly memoryLimit: number;
   readonly staleLimitMs: number;
+  /** Receives the bytes of the index. */
+  readonly onSize?: (bytes: number) => void;
 }
 
 const FIRST_WAIT_MS = 1000;
@@ -173,7 +175,7 @@ export class Searchable {
     this.#stamps = NO_STAMPS;
     this.#epoch = NO_EPOCH;
     this.#confirmedAt = Number.NEGATIVE_INFINITY;
-    this.#options.documents.reserve(0);
+    this.#options.onSize?.(0);
   }
 
   #refresh(): Promise<void> {
@@ -250,7 +252,7 @@ export class Searchable {
       this.#stamps = merged(this.#stamps, covered);
     }
     this.#behindSince = this.#now();
-    documents.reserve(this.counts.bytes);
+    this.#options.onSize?.(this.counts.bytes);
   }
 }
 

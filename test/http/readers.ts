@@ -5,7 +5,7 @@ import { type Grant, SCOPES, type Scope } from '../../src/domain/scope.ts';
 import { newToken } from '../../src/domain/token.ts';
 import { type SearchReader, searchReader } from '../../src/features/search/search-reader.ts';
 import { emptyIndex, type RegionUpdate, updateIndex } from '../../src/market/catalogue-index.ts';
-import { priceBooks } from '../../src/market/price-books.ts';
+import { PriceBooks } from '../../src/market/price-books.ts';
 import type {
   Answer,
   CatalogueReader,
@@ -108,8 +108,8 @@ export async function memoryCatalogue(): Promise<CatalogueReader> {
 const plain = ({ id, name, code }: (typeof REGIONS)[number]) => ({ id, name, code });
 
 /** Organizations without own prices. */
-export const NO_BOOKS = priceBooks({
-  get: () => ({ document: undefined, tier: 'memory', asOf: undefined }),
+export const NO_BOOKS = new PriceBooks({
+  documents: { get: () => ({ document: undefined, tier: 'memory', asOf: undefined }) },
 });
 
 export function memorySearch(): SearchReader {

@@ -20,8 +20,8 @@ import { searchApi } from '../../src/features/search/routes.ts';
 import { type SearchReader, searchReader } from '../../src/features/search/search-reader.ts';
 import type { ApiFeature } from '../../src/http/app.ts';
 import { ResponseCache } from '../../src/http/response-cache.ts';
-import { priceBooks } from '../../src/market/price-books.ts';
-import { Searchable, type SearchCounts } from '../../src/market/searchable.ts';
+import { openMarket } from '../../src/market/market.ts';
+import type { SearchCounts } from '../../src/market/searchable.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import type { CatalogueReader, ClusterReader, TokenReader } from '../../src/snapshot/document/answer.ts';
 import { CacheKeys, FEED_ID, lanesOf } from '../../src/snapshot/document/keys.ts';
@@ -189,15 +189,15 @@ function openReader({
     tokenStaleLimitMs,
     copy,
   });
-  const searchable = new Searchable({
+  const { catalogue: searchable, books } = openMarket({
     documents,
     subscription: link,
     logger: silent,
     now,
-    memoryLimit: options.searchLimit ?? memory.search,
+    memory: { ...memory, search: options.searchLimit ?? memory.search },
     staleLimitMs,
   });
-  const search = searchReader(searchable, priceBooks(documents));
+  const search = searchReader(searchable, books);
   const memoryLimit = memory.costs;
   const costs = costsReader({ documents, catalogue: searchable, memoryLimit, staleLimitMs, now });
   const prices = listPrices({ documents, catalogue: searchable });

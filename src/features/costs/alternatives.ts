@@ -15,12 +15,9 @@ import {
   findMachine,
   GIGABYTE,
   machineAmount,
-  machineAt,
   machineOfRow,
   type NodePrice,
-  type OwnPrices,
-  ofTerm,
-  type PriceBooks,
+  type PricedIndex,
   type Rows,
   shownAmount,
   shownMonth,
@@ -54,7 +51,7 @@ interface Alternative extends Candidate {
 export function alternativesDocument(
   cluster: ClusterDocument,
   inputs: Inputs,
-  books: PriceBooks,
+  priced: PricedIndex,
   wanted: WantedAlternatives,
 ): AlternativesDocument {
   const { machines, stored, question, state } = inputs;
@@ -68,7 +65,7 @@ export function alternativesDocument(
   const provider = found?.region.provider.id ?? row?.providerId;
   const list = (where: Filters): AlternativeShown[] =>
     cost.machine
-      ? cheaper(cluster, inputs, books, where, cost.machine, wanted).map((each) =>
+      ? cheaper(cluster, inputs, priced, where, cost.machine, wanted).map((each) =>
           shownAlternative(each, cluster, facts, state.index),
         )
       : [];
@@ -86,14 +83,14 @@ export function alternativesDocument(
 function cheaper(
   { machine, shards, replicas }: ClusterDocument,
   inputs: Inputs,
-  books: PriceBooks,
+  priced: PricedIndex,
   where: Filters,
   current: Amount,
   { limit, minSaving }: WantedAlternatives,
 ): Alternative[] {
   const filters = { ...where, minCpu: machine.cpu, minRam: machine.ram * 1000, isRamAsSold: true };
   // One more than the list has: the machine of the cluster may be among them.
-  return cheapestPerMonth(inputs, books, filters, limit + 1)
+  return cheapestPerMonth(inputs, priced, filters, limit + 1)
     .filter((other) => other.machine.id !== machine.id)
     .map((other): Alternative => {
       const amount = machineAmount(other.node, shards * replicas);
@@ -109,40 +106,30 @@ const bySaving = (a: Alternative, b: Alternative): number =>
 
 const SEARCHES_AT_MOST = 1000;
 
-interface Searched {
-  /** Undefined if no entry applies. Another object may have other prices under the same key. */
-  readonly own: OwnPrices | undefined;
-  readonly candidates: readonly Candidate[];
-}
-
 /** Searches of one index by question: clusters of one machine have the same ones. */
-const searched = new WeakMap<Rows, LRUCache<string, Searched>>();
+const searched = new WeakMap<Rows, LRUCache<string, readonly Candidate[]>>();
 
 /** Returns the machines that cost least in a month. Some more may be among them. */
 function cheapestPerMonth(
-  { state: { index }, question: { term }, entries }: Inputs,
-  books: PriceBooks,
+  { state: { index }, question: { term }, book }: Inputs,
+  { view }: PricedIndex,
   filters: Filters,
   most: number,
 ): readonly Candidate[] {
-  const view = term === 'on_demand' ? index : ofTerm(index, term);
-  const own = books.own(view, entries, term);
-  // Read after the own prices: if an entry begins between the two lines, no later question finds what is kept here.
-  const book = books.book(entries, term);
-  const found = searched.get(index.rows) ?? lruOfEntries<string, Searched>(SEARCHES_AT_MOST);
-  searched.set(index.rows, found);
-  const key = JSON.stringify([term, own?.key, filters, most]);
+  const found = searched.get(view.rows) ?? lruOfEntries<string, readonly Candidate[]>(SEARCHES_AT_MOST);
+  searched.set(view.rows, found);
+  const key = JSON.stringify([filters, most]);
   const known = found.get(key);
-  if (known !== undefined && known.own === own) return known.candidates;
+  if (known !== undefined) return known;
   const grouping = { count: 1, groupOf: () => 0, most };
-  const rows = cheapestRows(view, filters, { term, hours: HOURS_PER_MONTH, own }, grouping);
+  const rows = cheapestRows(view, filters, HOURS_PER_MONTH, grouping);
   const candidates = rows.flatMap((row): Candidate[] => {
-    const machine = view === index ? machineAt(index, row) : findMachine(index, view.rows.ids[row] as number);
+    const machine = findMachine(index, view.rows.ids[row] as number);
     if (!machine) return [];
     const price = foundPrice(machine, term, book);
     return price.price ? [{ machine, price, node: price.price }] : [];
   });
-  found.set(key, { own, candidates });
+  found.set(key, candidates);
   return candidates;
 }
 

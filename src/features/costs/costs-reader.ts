@@ -103,10 +103,12 @@ export function costsReader(options: CostsOptions) {
       question: PriceQuestion,
       wanted: WantedAlternatives,
     ): MaybePromise<Answer | undefined> =>
-      ofCluster(organizationId, slug, question, (cluster, found) => {
-        const document = alternativesDocument(cluster, found, inputs.books, wanted);
-        return costAnswer(found, jsonBody(document), placesOf(document, found));
-      }),
+      ofCluster(organizationId, slug, question, (cluster, found) =>
+        whenThere(inputs.books.priced(found.state.index, question.term, found.book, 'price'), (priced) => {
+          const document = alternativesDocument(cluster, found, priced, wanted);
+          return costAnswer(found, jsonBody(document), placesOf(document, found));
+        }),
+      ),
 
     /** Returns undefined for a cursor of another question. */
     costs: (

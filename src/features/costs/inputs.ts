@@ -9,8 +9,7 @@ import {
   type FoundMachine,
   findMachine,
   NO_ENTRIES,
-  type PriceBooks,
-  priceBooks,
+  PriceBooks,
   type SearchState,
 } from '../../market/market.ts';
 import { type Answer, type MaybePromise, Unavailable, whenThere } from '../../snapshot/document/answer.ts';
@@ -25,6 +24,7 @@ import { NO_MACHINES, StoredMachineReader } from './stored-machines.ts';
 export interface CostsOptions {
   readonly documents: Pick<Documents, 'get' | 'postgres'>;
   readonly catalogue: { get(): MaybePromise<SearchState> };
+  readonly books?: PriceBooks;
   /** Bytes for calculated costs. */
   readonly memoryLimit: number;
   readonly staleLimitMs: number;
@@ -58,7 +58,7 @@ export class InputReader {
   constructor(options: CostsOptions) {
     const { documents, staleLimitMs, now = steadyNow } = options;
     this.#options = options;
-    this.books = priceBooks(documents, now);
+    this.books = options.books ?? new PriceBooks({ documents, now });
     this.#stored = new StoredMachineReader({ documents, staleLimitMs, now });
   }
 

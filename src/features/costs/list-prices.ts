@@ -7,7 +7,7 @@ import { PRICE_TERMS, type PriceTerm, TERM_MINUTES } from '../../domain/prices/t
 import {
   type FoundMachine,
   findMachine,
-  priceBooks,
+  PriceBooks,
   type SearchState,
   selectedMachine,
 } from '../../market/market.ts';
@@ -26,7 +26,7 @@ export type ListPrices = ReturnType<typeof listPrices>;
 
 /** Its methods return undefined for an unknown id, and may reject with `Unavailable`. */
 export function listPrices({ documents, catalogue }: ListPricesOptions) {
-  const books = priceBooks(documents);
+  const books = new PriceBooks({ documents });
   return {
     /** The history has list prices. @param organizationId whose own prices the answer has; undefined for list prices */
     terms: (

@@ -9,8 +9,13 @@ export const costsApi =
   (costs: CostsReader, prices: ListPrices): ApiFeature =>
   () => ({ operations: [...clusterCostOperations(costs), ...priceOperations(prices)] });
 
-export function readCosts({ config, documents, catalogue, memory }: ReaderContext): ReaderPart {
+export function readCosts({
+  config,
+  documents,
+  market: { catalogue, books },
+  memory,
+}: ReaderContext): ReaderPart {
   const staleLimitMs = config.settings.STALE_LIMIT * 1000;
-  const costs = costsReader({ documents, catalogue, memoryLimit: memory.costs, staleLimitMs });
+  const costs = costsReader({ documents, catalogue, books, memoryLimit: memory.costs, staleLimitMs });
   return { api: costsApi(costs, listPrices({ documents, catalogue })) };
 }

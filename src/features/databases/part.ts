@@ -7,6 +7,6 @@ export const databasesApi =
   (options: DatabasesOptions): ApiFeature =>
   () => ({ operations: databaseOperations(databasesReader(options)) });
 
-export const readDatabasePlans = ({ documents, catalogue }: ReaderContext): ReaderPart => ({
+export const readDatabasePlans = ({ documents, market: { catalogue } }: ReaderContext): ReaderPart => ({
   api: databasesApi({ documents, catalogue }),
 });

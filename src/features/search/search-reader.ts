@@ -2,26 +2,26 @@ import { hash } from 'node:crypto';
 import type { PriceTerm } from '../../domain/prices/term.ts';
 import { readCursor, writeCursor } from '../../http/protocol/page-cursor.ts';
 import {
+  type Billed,
   type CatalogueIndex,
+  entryOf,
   type Filters,
+  listPriceOf,
   type MachineField,
   machineOfRow,
   type Needs,
-  type OwnPrices,
-  ofTerm,
   type PriceBooks,
+  type PricedIndex,
+  recommended,
   regionsIn,
   regionsOf,
-  rowOf,
   type SearchState,
   type Sort,
   search,
-  searchOwn,
 } from '../../market/market.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
 import { jsonBody } from '../../snapshot/document/body.ts';
 import { questionOf, type RamUnit } from './question.ts';
-import { type Billed, recommended } from './recommend.ts';
 import type { PricedMachine, Recommendation, RecommendDocument, SearchDocument } from './schema.ts';
 
 export interface SearchQuestion {
@@ -52,91 +52,81 @@ export type SearchReader = ReturnType<typeof searchReader>;
 
 /** Searches all machines. Its methods may reject with `Unavailable`. */
 export function searchReader(source: { get(): MaybePromise<SearchState> }, books: PriceBooks) {
-  /** Reads the index with the prices of the term, and the own prices of an organization if any entry applies now. */
+  /** Reads the index at the prices of the term, and of an organization. @param by the order that the answer needs */
   const read = <T>(
     { organizationId, term }: Pick<SearchQuestion, 'organizationId' | 'term'>,
-    answer: (found: { state: SearchState; view: CatalogueIndex; own: OwnPrices | undefined }) => T,
+    by: Sort['by'],
+    answer: (state: SearchState, priced: PricedIndex) => T,
   ): MaybePromise<T> =>
     whenThere(books.entries(organizationId), (entries) =>
-      whenThere(source.get(), (state) => {
-        const view = term === 'on_demand' ? state.index : ofTerm(state.index, term);
-        return answer({ state, view, own: books.own(view, entries, term) });
-      }),
+      whenThere(source.get(), (state) =>
+        whenThere(books.priced(state.index, term, books.book(entries, term), by), (priced) =>
+          answer(state, priced),
+        ),
+      ),
     );
   return {
     /** Returns undefined for a cursor of another question. */
     search: (request: SearchQuestion): MaybePromise<Answer | undefined> =>
-      read(request, ({ state, view, own }) => {
+      read(request, request.sort.by, (state, priced) => {
         const { filters, ramUnit, term, sort, limit, cursor, fields } = request;
-        const { index } = state;
         const question = questionOf(filters, sort, term);
         const place = cursor === undefined ? undefined : readCursor(question, cursor, 3, VERSION_FORM);
         if (cursor !== undefined && !place) return undefined;
         const [key = 0, price = 0, id = 0] = place?.numbers ?? [];
         const after = place && { key, price, id };
-        const { rows, next } = own
-          ? searchOwn(view, own, filters, sort, limit, after)
-          : search(view, filters, sort, limit, after);
-        const version = versionOf(index, own);
+        const { rows, next } = search(priced.view, filters, sort, limit, after);
+        const version = versionOf(priced);
         const begun = version.slice(0, VERSION_LENGTH);
         const found: SearchDocument = {
-          machines: rows.map((row) => shown({ index, view, own, term }, row, fields)),
+          machines: rows.map((row) => machineDocument(priced, row, term, fields)),
           next: next ? writeCursor(question, [next.key, next.price, next.id], begun) : null,
           ram_unit: ramUnit,
           version,
           moved: place !== undefined && place.text !== begun,
         };
-        return answer(state, placesOf(view, rows, filters), found);
+        return answer(state, placesOf(priced.view, rows, filters), found);
       }),
 
     recommend: (request: RecommendQuestion): MaybePromise<Answer> =>
-      read(request, ({ state, view, own }) => {
+      read(request, 'price', (state, priced) => {
         const { filters, ramUnit, term, needs } = request;
-        const { index } = state;
-        const billed = recommended(view, filters, { term, needs, own });
+        const billed = recommended(priced, filters, needs);
         const found: RecommendDocument = {
           recommendations: billed.map((each) => ({
-            machine: shown({ index, view, own, term }, each.row) as PricedMachine,
+            machine: machineDocument(priced, each.row, term) as PricedMachine,
             ...billInNumbers(each, needs),
           })),
           ram_unit: ramUnit,
-          version: versionOf(index, own),
+          version: versionOf(priced),
         };
         const rows = billed.map(({ row }) => row);
-        return answer(state, placesOf(view, rows, filters), found);
+        return answer(state, placesOf(priced.view, rows, filters), found);
       }),
   };
 }
 
-interface Prices {
-  readonly index: CatalogueIndex;
-  /** The rows with the prices of the term. */
-  readonly view: CatalogueIndex;
-  readonly own: OwnPrices | undefined;
-  readonly term: PriceTerm;
-}
-
 /** Returns a machine with its price at the term. @param row of the view */
-function shown(prices: Prices, row: number, fields?: readonly MachineField[]): Partial<PricedMachine> {
-  const { index, view, own, term } = prices;
-  const list = view.rows.prices[row] as number;
-  const isOnDemand = term === 'on_demand';
-  const onDemand = isOnDemand ? row : rowOf(index.rows, view.rows.ids[row] as number);
-  if (onDemand === undefined) throw new Error('unreachable: every machine of a term is in the index');
-  const machine = { ...machineOfRow(index, onDemand, fields), ...(isOnDemand ? {} : { term }) };
+function machineDocument(
+  priced: PricedIndex,
+  row: number,
+  term: PriceTerm,
+  fields?: readonly MachineField[],
+): Partial<PricedMachine> {
+  const { view, book } = priced;
+  const machine = { ...machineOfRow(view, row, fields), ...(term === 'on_demand' ? {} : { term }) };
   // Without a price it has no source of one.
-  if (machine.price === undefined) return machine;
-  const priced = { ...machine, price: list };
-  if (!own) return priced;
-  const price = own.priceOf(row);
-  return price === undefined
-    ? { ...priced, price_source: 'list' }
-    : { ...priced, price, price_source: 'own', list_price: list };
+  if (machine.price === undefined || !book) return machine;
+  return entryOf(priced, row)
+    ? { ...machine, price_source: 'own', list_price: listPriceOf(priced, row) }
+    : { ...machine, price_source: 'list' };
 }
 
 /** Returns the version of the index, or one of the index with the entries that apply. */
-function versionOf({ version }: CatalogueIndex, own: OwnPrices | undefined): string {
-  return own ? hash('sha256', `${version} ${own.key}`, 'base64url').slice(0, version.length) : version;
+function versionOf({ view: { version }, book }: PricedIndex): string {
+  if (!book) return version;
+  const entries = book.entries.map(({ id }) => id).join(' ');
+  return hash('sha256', `${version} ${entries}`, 'base64url').slice(0, version.length);
 }
 
 function billInNumbers({ machine, bill }: Billed, needs: Needs): Omit<Recommendation, 'machine'> {

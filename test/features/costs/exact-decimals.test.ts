@@ -12,7 +12,7 @@ import { searchReader } from '../../../src/features/search/search-reader.ts';
 import { emptyIndex, updateIndex } from '../../../src/market/catalogue-index.ts';
 import { costClusters } from '../../../src/market/costs/cheaper-machines.ts';
 import { shownMonth } from '../../../src/market/costs/cost.ts';
-import { priceBooks } from '../../../src/market/price-books.ts';
+import { PriceBooks } from '../../../src/market/price-books.ts';
 import type { Answer, MaybePromise } from '../../../src/snapshot/document/answer.ts';
 import { clustersContent, priceBookContent } from '../../../src/snapshot/document/build.ts';
 import { encoding } from '../../../src/snapshot/document/format.ts';
@@ -122,7 +122,7 @@ function read({ machines, discount, nodes, plan }: Given) {
     JSON.parse((await answer)?.body.identity.toString() ?? 'null');
   const costs = costsReader({ documents, catalogue, memoryLimit: 1e6, staleLimitMs: 1 });
   const prices = { term: 'on_demand', prices: 'own', at: undefined } as const;
-  const search = searchReader(catalogue, priceBooks(documents));
+  const search = searchReader(catalogue, new PriceBooks({ documents }));
   const known = rows.map(({ id, name, facts, terms, price }) => ({
     ...{ id, name, regionId: 1, providerId: 1, cpu: 2, bytes: 4, isPublished: true },
     ...{ architecture: facts.architecture, cpuKind: facts.cpuKind },

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { bookForTerm, type PriceBookEntry } from '../../../src/domain/prices/price-book.ts';
-import { type CatalogueIndex, emptyIndex } from '../../../src/market/catalogue-index.ts';
+import { emptyIndex } from '../../../src/market/catalogue-index.ts';
 import { nodePrice, nodePriceBy } from '../../../src/market/costs/cost.ts';
 import type { Filters, Sort } from '../../../src/market/filters.ts';
-import { type OwnPrices, ownPrices } from '../../../src/market/own-prices.ts';
-import { searchOwn } from '../../../src/market/own-search.ts';
-import { priceBooks } from '../../../src/market/price-books.ts';
+import { entryOf, listPriceOf, PriceBooks, type PricedIndex } from '../../../src/market/price-books.ts';
+import { rowsBytes } from '../../../src/market/rows.ts';
+import { search } from '../../../src/market/search.ts';
 import { NO_BOOKS } from '../../http/readers.ts';
 import { priceBookEntry as entry } from '../../support/price-book-entry.ts';
 import * as worlds from './world.ts';
@@ -60,17 +60,15 @@ function priced(world: worlds.World, entries: readonly PriceBookEntry[]): worlds
   );
 }
 
-const idsOf = (index: CatalogueIndex, rows: readonly number[]) => rows.map((row) => index.rows.ids[row]);
-const ownOf = (index: CatalogueIndex, entries: readonly PriceBookEntry[]): OwnPrices =>
-  ownPrices(index, bookForTerm(entries, 'on_demand', NOW)) ?? expect.unreachable();
+const idsOf = ({ view }: PricedIndex, rows: readonly number[]) => rows.map((row) => view.rows.ids[row]);
 
-function pages(index: CatalogueIndex, own: OwnPrices, filters: Filters, sort: Sort, limit: number) {
-  let { rows, next } = searchOwn(index, own, filters, sort, limit);
-  const found = [...idsOf(index, rows)];
+function pages(priced: PricedIndex, filters: Filters, sort: Sort, limit: number) {
+  let { rows, next } = search(priced.view, filters, sort, limit);
+  const found = [...idsOf(priced, rows)];
   while (next) {
     expect(rows.length).toBe(limit);
-    ({ rows, next } = searchOwn(index, own, filters, sort, limit, next));
-    found.push(...idsOf(index, rows));
+    ({ rows, next } = search(priced.view, filters, sort, limit, next));
+    found.push(...idsOf(priced, rows));
   }
   return found;
 }
@@ -87,46 +85,139 @@ describe('a search by own prices', () => {
         (world, entries, filters, sort, limit) => {
           const index = worlds.indexOf(emptyIndex(), world);
           const wanted = worlds.naive(priced(world, entries), filters, sort).map(({ id }) => id);
-          expect(pages(index, ownOf(index, entries), filters, sort, limit)).toEqual(wanted);
+          const own = worlds.pricedBy(index, bookForTerm(entries, 'on_demand', NOW), sort.by);
+          expect(pages(own, filters, sort, limit)).toEqual(wanted);
         },
       ),
       { numRuns: 300 },
     );
   });
+
+  it('finds the same after a publication of some regions', () => {
+    fc.assert(
+      fc.property(
+        worlds.world,
+        worlds.world,
+        fc.subarray(worlds.REGIONS),
+        book,
+        worlds.filters,
+        worlds.sort,
+        (first, second, published, entries, filters, sort) => {
+          const before = worlds.indexOf(emptyIndex(), first);
+          const change = new Map([...second].filter(([region]) => published.includes(region)));
+          const index = worlds.indexOf(before, change);
+          const ofTerm = bookForTerm(entries, 'on_demand', NOW);
+          const { view } = worlds.pricedBy(before, ofTerm, sort.by);
+          const after = worlds.pricedBy(index, ofTerm, sort.by, view);
+          const wanted = worlds.naive(priced(new Map([...first, ...change]), entries), filters, sort);
+          expect(pages(after, filters, sort, 3)).toEqual(wanted.map(({ id }) => id));
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  it('has the list price and the entry of each row', () => {
+    fc.assert(
+      fc.property(worlds.world, book, (world, entries) => {
+        const ofTerm = bookForTerm(entries, 'on_demand', NOW);
+        const own = worlds.pricedBy(worlds.indexOf(emptyIndex(), world), ofTerm);
+        const found = [...own.view.rows.ids].map((id, row) => [id, listPriceOf(own, row), entryOf(own, row)]);
+        const wanted = [...world.values()]
+          .flat()
+          .map(({ id, name, region, provider, price }) => [
+            id,
+            price,
+            ofTerm.entryOf({ id, name, regionId: region, providerId: provider }),
+          ]);
+        expect(new Map(found.map(([id, ...rest]) => [id, rest]))).toEqual(
+          new Map(wanted.map(([id, ...rest]) => [id, rest])),
+        );
+      }),
+    );
+  });
 });
 
-describe('prepared prices', () => {
+describe('a view of own prices', () => {
   const index = worlds.indexOf(
     emptyIndex(),
     fc.sample(worlds.world, { numRuns: 1, seed: 1 })[0] ?? new Map(),
   );
+  const documents = { get: () => ({ document: undefined, tier: 'memory' as const, asOf: undefined }) };
+  const bytes = rowsBytes({ count: index.rows.count, orders: {} });
+  const bookOf = (id: number) => bookForTerm([entry({ id, discount: '10' })], 'on_demand', NOW);
 
-  it('are kept for one index, book and term, until an entry begins or ends', () => {
+  it('has a book that stays the same until an entry begins or ends', () => {
     let now = NOW;
-    const books = priceBooks(
-      { get: () => ({ document: undefined, tier: 'memory', asOf: undefined }) },
-      () => now,
-    );
+    const books = new PriceBooks({ documents, now: () => now });
     const day = 86_400_000;
     const entries = [
       entry({ id: 1, to: new Date(NOW + day).toISOString() }),
       entry({ id: 2, from: new Date(NOW + 2 * day).toISOString() }),
     ];
-    const first = books.own(index, entries, 'on_demand');
-    expect(first?.key).toBe('1');
-    expect(books.own(index, entries, 'on_demand')).toBe(first);
-    expect(books.own(index, entries, 'spot')).not.toBe(first);
-    expect(books.own(index, [...entries], 'on_demand')).not.toBe(first);
-    expect(books.own({ ...index, rows: { ...index.rows } }, entries, 'on_demand')).not.toBe(first);
+    const idsAt = () => books.book(entries, 'on_demand').entries.map(({ id }) => id);
+    const first = books.book(entries, 'on_demand');
+    expect(idsAt()).toEqual([1]);
+    expect(books.book(entries, 'on_demand')).toBe(first);
+    expect(books.book(entries, 'spot')).not.toBe(first);
+    expect(books.book([...entries], 'on_demand')).not.toBe(first);
     now = NOW + day;
-    expect(books.own(index, entries, 'on_demand')).toBeUndefined();
+    expect(idsAt()).toEqual([]);
     now = NOW + 2 * day;
-    expect(books.own(index, entries, 'on_demand')?.key).toBe('2');
+    expect(idsAt()).toEqual([2]);
   });
 
-  it('are none without an organization, and without entries', () => {
+  it('is made once for one index, term and content of a book', async () => {
+    const books = new PriceBooks({ documents });
+    const first = await books.priced(index, 'on_demand', bookOf(1), 'price');
+    expect(books.priced(index, 'on_demand', bookOf(1), 'price')).toMatchObject({ view: first.view });
+    const others = await Promise.all([
+      books.priced(index, 'spot', bookOf(1), 'price'),
+      books.priced(index, 'on_demand', bookOf(2), 'price'),
+      books.priced({ ...index, rows: { ...index.rows } }, 'on_demand', bookOf(1), 'price'),
+    ]);
+    for (const { view } of others) expect(view).not.toBe(first.view);
+  });
+
+  it('gets an order at the first search that needs it, and keeps it', async () => {
+    const sizes: number[] = [];
+    const books = new PriceBooks({ documents, onSize: (size) => sizes.push(size) });
+    const byCpu = () => books.priced(index, 'on_demand', bookOf(1), 'cpu');
+    const byPrice = await books.priced(index, 'on_demand', bookOf(1), 'price');
+    expect(byPrice.view.rows.orders).toEqual({});
+    const { view } = await byCpu();
+    expect(Object.keys(view.rows.orders)).toEqual(['cpu']);
+    expect(byCpu()).toMatchObject({ view });
+    expect(sizes).toEqual([bytes, rowsBytes(view.rows)]);
+  });
+
+  it('gives way to the views that were used after it', async () => {
+    const books = new PriceBooks({ documents, memoryLimit: () => 2 * bytes });
+    const priced = (id: number) => books.priced(index, 'on_demand', bookOf(id), 'price');
+    await priced(1);
+    await priced(2);
+    await priced(1);
+    await priced(3);
+    expect(books.bytes).toBe(2 * bytes);
+    expect(priced(1)).not.toBeInstanceOf(Promise);
+    expect(priced(2)).toBeInstanceOf(Promise);
+  });
+
+  it('is refused if it is larger than the memory for all views', async () => {
+    const books = new PriceBooks({ documents, memoryLimit: () => bytes - 1 });
+    await expect(books.priced(index, 'on_demand', bookOf(1), 'price')).rejects.toThrow(
+      'Own prices cannot be searched here: they need more of MEMORY_LIMIT.',
+    );
+  });
+
+  it('is none without entries', () => {
     expect(NO_BOOKS.entries(undefined)).toEqual([]);
     expect(NO_BOOKS.entries(7)).toEqual([]);
-    expect(NO_BOOKS.own(index, [], 'on_demand')).toBeUndefined();
+    const book = bookForTerm([], 'on_demand', NOW);
+    expect(NO_BOOKS.priced(index, 'on_demand', book, 'price')).toEqual({
+      view: index,
+      list: index,
+      book: undefined,
+    });
   });
 });

@@ -4,12 +4,11 @@ import { expect, it } from 'vitest';
 import { bookForTerm } from '../../../src/domain/prices/price-book.ts';
 import type { StoredRegionPrice } from '../../../src/domain/prices/region-price.ts';
 import type { StoredTerms } from '../../../src/domain/prices/term.ts';
-import { recommended } from '../../../src/features/search/recommend.ts';
 import { emptyIndex, updateIndex } from '../../../src/market/catalogue-index.ts';
 import { billOf, type Needs } from '../../../src/market/costs/bill.ts';
 import { nodePrice, nodePriceBy } from '../../../src/market/costs/cost.ts';
 import { ofTerm } from '../../../src/market/find-machine.ts';
-import { ownPrices } from '../../../src/market/own-prices.ts';
+import { recommended } from '../../../src/market/recommend.ts';
 import { priceBookEntry as entry } from '../../support/price-book-entry.ts';
 import * as worlds from './world.ts';
 
@@ -126,8 +125,9 @@ it('names the machine of each provider with the lowest total, with and without c
         ({ providerId }, i) => bills.findIndex((other) => other.providerId === providerId) === i,
       );
       const view = term === 'spot' ? ofTerm(index, term) : index;
-      const found = recommended(view, filters, { term, needs: needed, own: ownPrices(view, book) });
-      expect(found.map(({ row, bill }) => [view.rows.ids[row], bill.total, bill.known])).toEqual(
+      const priced = worlds.pricedBy(view, book);
+      const found = recommended(priced, filters, needed);
+      expect(found.map(({ row, bill }) => [priced.view.rows.ids[row], bill.total, bill.known])).toEqual(
         wanted.map(({ id, total, known }) => [id, total, known]),
       );
     }),

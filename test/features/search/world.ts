@@ -1,11 +1,14 @@
 /** Catalogues in memory, a naive search of them, and their indexes. */
 import fc from 'fast-check';
 import type { MachineFacts } from '../../../src/domain/machine-facts.ts';
+import type { BookForTerm } from '../../../src/domain/prices/price-book.ts';
 import type { StoredRegionPrice } from '../../../src/domain/prices/region-price.ts';
 import { type Continent, continentOf } from '../../../src/domain/region-country.ts';
 import { type CatalogueIndex, type RegionUpdate, updateIndex } from '../../../src/market/catalogue-index.ts';
 import { GIGABYTE } from '../../../src/market/dictionary.ts';
 import type { Filters, Position, Sort } from '../../../src/market/filters.ts';
+import { ownView, type PricedIndex } from '../../../src/market/price-books.ts';
+import { withOrder } from '../../../src/market/rows.ts';
 import { ColumnsBuilder, type MachineWithFacts } from '../../../src/snapshot/document/build-columns.ts';
 import { readColumns } from '../../../src/snapshot/document/columns.ts';
 
@@ -56,6 +59,20 @@ const inOrder = (machines: readonly Machine[]) =>
 export function indexOf(before: CatalogueIndex, world: World): CatalogueIndex {
   const updates = [...world].map(([region, machines]) => updateOf(region, machines));
   return atOnce(updateIndex(before, updates));
+}
+
+/** Returns the index at the prices of a book. @param before the view of an earlier index, with the same book */
+export function pricedBy(
+  list: CatalogueIndex,
+  book: BookForTerm,
+  by: Sort['by'] = 'price',
+  before?: CatalogueIndex,
+): PricedIndex {
+  if (book.entries.length === 0) return { view: list, list, book: undefined };
+  const view = atOnce(ownView(before, list, book));
+  if (by === 'price' || view.rows.orders[by]) return { view, list, book };
+  const kinds = { kindOf: view.kindOf, kinds: view.dictionary.kinds };
+  return { view: { ...view, rows: atOnce(withOrder(view.rows, by, kinds)) }, list, book };
 }
 
 const ramBytes = ({ ram, ramUnit }: MachineWithFacts): number => ram * GIGABYTE[ramUnit];

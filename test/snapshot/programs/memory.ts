@@ -10,8 +10,7 @@ import { searchApi } from '../../../src/features/search/routes.ts';
 import { searchReader } from '../../../src/features/search/search-reader.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { ResponseCache } from '../../../src/http/response-cache.ts';
-import { priceBooks } from '../../../src/market/price-books.ts';
-import { Searchable } from '../../../src/market/searchable.ts';
+import { openMarket } from '../../../src/market/market.ts';
 import { openRedis, redisReady } from '../../../src/redis/redis.ts';
 import {
   clustersContent,
@@ -125,23 +124,11 @@ async function requestAll(limit: number): Promise<() => number> {
     tokenStaleLimitMs: 900_000,
   });
   const responses = new ResponseCache(documents, memory.responses);
+  const market = openMarket({ documents, subscription: link, logger, memory, staleLimitMs: 3_600_000 });
   const app = buildApp({
     catalogue: catalogueReader(documents, { pricesLimit: memory.prices, staleLimitMs: 3_600_000 }),
     clusters: clusterReader(documents),
-    features: [
-      searchApi(
-        searchReader(
-          new Searchable({
-            documents,
-            subscription: link,
-            logger,
-            memoryLimit: memory.search,
-            staleLimitMs: 3_600_000,
-          }),
-          priceBooks(documents),
-        ),
-      ),
-    ],
+    features: [searchApi(searchReader(market.catalogue, market.books))],
     tokens: tokenVerifier(documents, {
       memoryLimit: memory.acceptedTokens,
       unknownTokens: { perSecond: 100, perSecondAndAddress: 10 },

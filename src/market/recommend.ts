@@ -1,49 +1,32 @@
-import type { PriceTerm } from '../../domain/prices/term.ts';
-import {
-  type Bill,
-  type BilledMachine,
-  billOf,
-  type CatalogueIndex,
-  cheapestRows,
-  type Filters,
-  type Grouping,
-  indexedMachine,
-  listPriceOf,
-  type Needs,
-  nodePriceBy,
-  type OwnPrices,
-} from '../../market/market.ts';
+/** The machine of each provider with the lowest bill. */
+import { type CatalogueIndex, indexedMachine } from './catalogue-index.ts';
+import { cheapestRows, type Grouping } from './cheapest.ts';
+import { type Bill, type BilledMachine, billOf, type Needs } from './costs/bill.ts';
+import type { Filters } from './filters.ts';
+import { exactPriceOf, type PricedIndex } from './price-books.ts';
 
-/** A machine with its bill. Its row is one of the index with the prices of the term. */
+/** A machine with its bill. Its row is one of the view. */
 export interface Billed {
   readonly row: number;
   readonly machine: BilledMachine;
   readonly bill: Bill;
 }
 
-export interface BillQuestion {
-  readonly term: PriceTerm;
-  readonly needs: Needs;
-  /** Undefined: list prices. */
-  readonly own: OwnPrices | undefined;
-}
-
 /**
  * Returns the machine of each provider with the lowest total, the lowest first. Of equal totals the lower price, then the lower
  * id wins. Bills with an unknown part come last, by their known parts.
  */
-export function recommended(index: CatalogueIndex, filters: Filters, question: BillQuestion): Billed[] {
-  const { needs, own, term } = question;
-  const { regions, rows } = index;
+export function recommended(priced: PricedIndex, filters: Filters, needs: Needs): Billed[] {
+  const { view } = priced;
+  const { regions, rows } = view;
   const compare = (a: Billed, b: Billed): number =>
     Number(b.bill.isComplete) - Number(a.bill.isComplete) ||
     Number(a.bill.known) - Number(b.bill.known) ||
     Number(a.machine.price) - Number(b.machine.price) ||
     (rows.ids[a.row] as number) - (rows.ids[b.row] as number);
-  const costing = { term, hours: Number(needs.hours), own };
   const best = new Map<number, Billed>();
-  for (const row of cheapestRows(index, filters, costing, groupsOf(index, needs))) {
-    const machine = billedMachine(index, row, question);
+  for (const row of cheapestRows(view, filters, Number(needs.hours), groupsOf(view, needs))) {
+    const machine = billedMachine(priced, row);
     const billed = { row, machine, bill: billOf(machine, needs) };
     const provider = regions[rows.regions[row] as number]?.provider.id ?? 0;
     const other = best.get(provider);
@@ -75,10 +58,10 @@ function groupsOf({ rows, regions, dictionary, kindOf }: CatalogueIndex, needs: 
   };
 }
 
-function billedMachine(index: CatalogueIndex, row: number, { term, own }: BillQuestion): BilledMachine {
-  const { kind, region } = indexedMachine(index, row);
+function billedMachine(priced: PricedIndex, row: number): BilledMachine {
+  const { kind, region } = indexedMachine(priced.view, row);
   return {
-    ...nodePriceBy(listPriceOf(index, row, term), own?.entryOf(row)),
+    ...exactPriceOf(priced, row),
     includedTraffic: kind.includedTraffic,
     includedIpv4: kind.includedIpv4,
     prices: region.prices ?? null,
