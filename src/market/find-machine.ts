@@ -33,7 +33,7 @@ export function findMachine(index: CatalogueIndex, id: number): FoundMachine | u
 }
 
 /** @param row of `rows` of the index */
-export function machineAt(index: CatalogueIndex, row: number): FoundMachine {
+function machineAt(index: CatalogueIndex, row: number): FoundMachine {
   const machine = indexedMachine(index, row);
   const { id, region } = machine;
   const { terms } = region;

@@ -6,11 +6,10 @@ import { Searchable, type SearchableOptions } from './searchable.ts';
 export {
   type CatalogueIndex,
   type IndexedRegion,
-  indexedMachine,
   selectedMachine,
 } from './catalogue-index.ts';
-export { cheapestRows, type Grouping } from './cheapest.ts';
-export { type Bill, type BilledMachine, billOf, type Needs } from './costs/bill.ts';
+export { cheapestRows } from './cheapest.ts';
+export type { Needs } from './costs/bill.ts';
 export { type CostedCluster, costClusters, type KnownMachine } from './costs/cheaper-machines.ts';
 export {
   type Amount,
@@ -37,12 +36,11 @@ export {
 } from './costs/organization-costs.ts';
 export { GIGABYTE } from './dictionary.ts';
 export { type Filters, SORT_FIELDS, type Sort } from './filters.ts';
-export { type FoundMachine, findMachine, machineAt, ofTerm, rowOf } from './find-machine.ts';
+export { type FoundMachine, findMachine } from './find-machine.ts';
 export { firstWhere } from './order.ts';
 export {
   type Entries,
   entryOf,
-  exactPriceOf,
   listPriceOf,
   NO_ENTRIES,
   PriceBooks,
