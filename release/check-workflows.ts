@@ -1,7 +1,7 @@
 /** `npm run check:workflows`: actionlint, zizmor and shellcheck over all workflows and shell scripts. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { onPath } from '../src/processes/on-path.ts';
+import { findProgram } from '../src/processes/find-program.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 
@@ -50,7 +50,7 @@ export function findingsOf(tool: Tool, files: readonly string[]): string {
 if (import.meta.main) {
   const files = trackedFiles();
   for (const tool of TOOLS) {
-    const findings = onPath(tool.name)
+    const findings = findProgram(tool.name)
       ? findingsOf(tool, files)
       : `${tool.name} is not on the PATH; run: ${tool.install}\n`;
     process.stdout.write(`${tool.name}: ${findings === '' ? 'no finding' : `\n${findings}`}\n`);

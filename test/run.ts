@@ -10,7 +10,7 @@ import { constants } from 'node:os';
 import { join, relative } from 'node:path';
 import { acquireRedisServer } from '../src/dev/acquire-redis.ts';
 import { installer } from '../src/dev/system-package.ts';
-import { onPath } from '../src/processes/on-path.ts';
+import { findProgram } from '../src/processes/find-program.ts';
 import { TEST_PROGRAM } from './support/program.ts';
 import { QUICK, quickFiles } from './support/quick.ts';
 import {
@@ -127,7 +127,7 @@ async function run(args: readonly string[]): Promise<Outcome> {
       const { name, version } = await acquireRedisServer({ isUrlUseful: false });
       redis = `${name} ${version}`;
       // Without it the tests through a pooler are skipped. Only CI installs programs for tests.
-      if (process.env.CI && !onPath('pgbouncer')) await installer(onPath)?.('pgbouncer');
+      if (process.env.CI && !findProgram('pgbouncer')) await installer(findProgram)?.('pgbouncer');
       stock ??= await stockPostgres();
       // A run within a test must not replace the bundle that other tests execute.
       if (process.env.CI) bundle ??= process.env[TEST_PROGRAM] ?? builtProgram();

@@ -4,7 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { onPath } from '../../src/processes/on-path.ts';
+import { findProgram } from '../../src/processes/find-program.ts';
 import { freePort } from '../../src/processes/port.ts';
 import type { Answer } from './capture.ts';
 import { pinned, stop } from './program.ts';
@@ -14,7 +14,7 @@ export interface Nginx extends AsyncDisposable {
 }
 
 export function findNginx(): string | undefined {
-  return onPath('nginx');
+  return findProgram('nginx');
 }
 
 /** @throws Error if it does not listen within five seconds */

@@ -3,14 +3,14 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { findProgram } from '../../src/processes/find-program.ts';
 import { messageOf, type ReadyDetails } from '../../src/processes/ipc.ts';
-import { onPath } from '../../src/processes/on-path.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
 
 export const CORES = availableParallelism();
 
-const taskset = onPath('taskset');
+const taskset = findProgram('taskset');
 /** Undefined without two cores or taskset(1); then the result states that nothing was pinned. */
 export const PINNED = taskset !== undefined && CORES >= 2;
 

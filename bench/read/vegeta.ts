@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { onPath } from '../../src/processes/on-path.ts';
+import { findProgram } from '../../src/processes/find-program.ts';
 import { cpuSeconds } from './proc.ts';
 import { pinned } from './program.ts';
 import type { Answered, Load } from './wrk.ts';
@@ -11,7 +11,7 @@ import type { Answered, Load } from './wrk.ts';
 const run = promisify(execFile);
 
 export function findVegeta(): string | undefined {
-  return onPath('vegeta');
+  return findProgram('vegeta');
 }
 
 interface Vegeta {

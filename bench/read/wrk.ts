@@ -1,7 +1,7 @@
 /** wrk(1), on the load's core. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { onPath } from '../../src/processes/on-path.ts';
+import { findProgram } from '../../src/processes/find-program.ts';
 import { pinned } from './program.ts';
 
 export interface Load {
@@ -18,7 +18,7 @@ export interface Load {
 }
 
 export function findWrk(): string | undefined {
-  return onPath('wrk');
+  return findProgram('wrk');
 }
 
 export interface Answered {

@@ -10,7 +10,7 @@ import type { Database, Store } from '../db/connection/connect.ts';
 import type { Condition, OpenAlert } from '../domain/alert.ts';
 import type { ApiFeature } from '../http/app.ts';
 import type { Market } from '../market/market.ts';
-import type { OpsPart } from '../ops/part.ts';
+import type { OpsPart } from '../ops/feature-routes.ts';
 import type { MemoryBudget } from '../snapshot/read/budget.ts';
 import type { CacheSubscription } from '../snapshot/read/cache-subscription.ts';
 import type { Documents } from '../snapshot/read/documents.ts';

@@ -19,7 +19,7 @@ export const FEATURES: readonly Feature[] = [
   {
     // Searches of machines over all regions, answered from an index in a reader's memory.
     name: 'search',
-    read: async () => (await import('../features/search/part.ts')).readSearch,
+    read: async () => (await import('../features/search/routes.ts')).readSearch,
   },
   {
     // What machines and clusters cost: terms, prices of regions, and the costs of an organization's clusters.
@@ -29,13 +29,13 @@ export const FEATURES: readonly Feature[] = [
   {
     // Plans of managed databases: operations that answer from the catalogue in memory, and a command.
     name: 'databases',
-    read: async () => (await import('../features/databases/part.ts')).readDatabasePlans,
+    read: async () => (await import('../features/databases/routes.ts')).readDatabasePlans,
     commands: [{ names: ['databases'], load: () => import('../features/databases/commands.ts') }],
   },
   {
     // The changes feed, `/v1/changes`: the publisher appends changes, and readers serve them.
     name: 'feed',
-    read: async () => (await import('../features/feed/part.ts')).readFeed,
+    read: async () => (await import('../features/feed/routes.ts')).readFeed,
     prune: async (db, { settings }) =>
       (await import('../features/feed/append.ts')).pruneFeed(db, settings.CHANGES_KEPT),
   },
@@ -54,16 +54,15 @@ export const FEATURES: readonly Feature[] = [
     // Files of the whole catalogue: a worker makes them, and readers serve them. See docs/exports.md.
     name: 'exports',
     settings: EXPORT_SETTINGS,
-    read: async () => (await import('../features/exports/part.ts')).readExports,
+    read: async () => (await import('../features/exports/exports.ts')).readExports,
     conditions: {
       kinds: {
         exports_behind:
           'for more than an hour, and two intervals, no files of the changed catalogue could be made',
       },
-      find: async (sql, config) =>
-        (await import('../features/exports/conditions.ts')).findBehind(sql, config),
+      find: async (sql, config) => (await import('../features/exports/checks.ts')).findBehind(sql, config),
     },
-    check: async (config) => (await import('../features/exports/doctor.ts')).checkExports(config),
+    check: async (config) => (await import('../features/exports/checks.ts')).checkExports(config),
   },
   {
     // Signed messages: to operators about problems, to an organization about its clusters and prices.
@@ -116,7 +115,7 @@ export const FEATURES: readonly Feature[] = [
   {
     // The console: pages for a browser in the operators' server, and their API. See docs/console.md.
     name: 'console',
-    operations: async (context) => (await import('../features/console/part.ts')).openConsole(context),
+    operations: async (context) => (await import('../features/console/console.ts')).openConsole(context),
   },
 ];
 

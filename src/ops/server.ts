@@ -6,10 +6,10 @@ import { withoutBodies } from '../http/protocol/bodies.ts';
 import { answerBefore } from '../http/protocol/connections.ts';
 import { isProxyOf } from '../http/protocol/request.ts';
 import { deciderOf, refuse, type SignedIn, wantsPage } from './access.ts';
-import { addApi } from './api.ts';
-import { addGuard } from './guard.ts';
+import { addGuard } from './check-requests.ts';
+import type { OpsDependencies, OpsPart } from './feature-routes.ts';
 import { escaped, metricsPage, page } from './pages.ts';
-import type { OpsDependencies } from './part.ts';
+import { BadRequest } from './parameters.ts';
 
 const HEALTH = '/healthz';
 const BOARD = '/queues';
@@ -105,7 +105,7 @@ export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> 
   });
   if (hasQueues) {
     // The board lies outside the bundle, and a reader has no queues.
-    const { addBoard } = await import('./board.ts');
+    const { addBoard } = await import('./queues-page.ts');
     const record = db && ((request: FastifyRequest) => recordQueueChange(db, request));
     await addBoard(app, BOARD, deps.queues, record);
   }
@@ -121,4 +121,29 @@ async function recordQueueChange(db: Database, request: FastifyRequest): Promise
     subject: { kind: 'queue', id: queueName ?? '-' },
     details: { method: request.method, path },
   });
+}
+
+/** Adds the routes of all parts. An error is `{"error": "…"}`, with the `field` if one is wrong. */
+async function addApi(app: FastifyInstance, parts: readonly OpsPart[]): Promise<void> {
+  const adding = parts.flatMap(({ addApi }) => addApi ?? []);
+  if (adding.length === 0) return;
+  const changed = async () => {
+    await Promise.all(parts.map((part) => part.changed?.()));
+  };
+  await app.register(
+    (api, _, done) => {
+      api.setErrorHandler((error: FastifyError, _, reply) => {
+        const status = error.statusCode ?? 500;
+        const text = status < 500 ? error.message : 'an internal error occurred; see the log of the process';
+        const field = error instanceof BadRequest ? { field: error.field } : {};
+        return reply.code(status).send({ error: text, ...field });
+      });
+      api.setNotFoundHandler((request, reply) =>
+        reply.code(404).send({ error: `there is no ${request.url.split('?')[0]}` }),
+      );
+      for (const add of adding) add(api, { changed });
+      done();
+    },
+    { prefix: '/api' },
+  );
 }

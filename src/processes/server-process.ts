@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { realpathSync } from 'node:fs';
 import { basename } from 'node:path';
 import { withTimeout } from '../domain/timeout.ts';
-import { onPath } from './on-path.ts';
+import { findProgram } from './find-program.ts';
 import type { Exit, Life } from './supervisor.ts';
 
 export interface ServerProcess {
@@ -130,7 +130,7 @@ export function serverLife(start: () => Promise<StartedServer>): Life {
 
 /** Returns setpriv of util-linux, or undefined. Busybox's setpriv lacks parent death signals and securebits. */
 export function findSetpriv(): string | undefined {
-  const found = process.platform === 'linux' ? onPath('setpriv') : undefined;
+  const found = process.platform === 'linux' ? findProgram('setpriv') : undefined;
   return found === undefined || basename(realpathSync(found)) === 'busybox' ? undefined : found;
 }
 

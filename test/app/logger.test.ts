@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { describe, expect, it, vi } from 'vitest';
-import { readableLine } from '../../src/app/log-line.ts';
-import { onPath } from '../../src/processes/on-path.ts';
+import { readableLine } from '../../src/app/logger.ts';
+import { findProgram } from '../../src/processes/find-program.ts';
 import { needs } from '../support/needs.ts';
 
 const PLAIN = { colours: false, stacks: false };
@@ -82,7 +82,7 @@ describe('a log entry on a terminal', () => {
   });
 });
 
-const TERMINAL = onPath('script');
+const TERMINAL = findProgram('script');
 const LOG = new URL('../../src/app/logger.ts', import.meta.url).pathname;
 const WARNS = `import { openLogger } from "${LOG}"; openLogger({ LOG_LEVEL: "warn" }, "work").warn({ use: "reader" }, "Redis is away");`;
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { onPath } from '../../src/processes/on-path.ts';
+import { findProgram } from '../../src/processes/find-program.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 
 /** Returns bash's suggestions for the last of these words. */
@@ -39,7 +39,7 @@ describe('completion', () => {
     const { code, stdout } = await fleetbook(['completion', shell], {});
     expect(code).toBe(0);
     for (const command of ['status', 'hold', 'completion']) expect(stdout).toContain(command);
-    if (onPath(shell) === undefined) return;
+    if (findProgram(shell) === undefined) return;
     await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-completion-'));
     const script = join(folder.path, 'script');
     await writeFile(script, stdout);

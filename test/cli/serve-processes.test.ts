@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openStore } from '../../src/db/connection/connect.ts';
 import { createToken } from '../../src/db/tokens.ts';
 import { identify } from '../../src/dev/process-identity.ts';
-import { mergeMetrics } from '../../src/ops/collect.ts';
+import { mergeMetrics } from '../../src/ops/merge-metrics.ts';
 import { startChild } from '../../src/processes/child-process.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { Supervisor } from '../../src/processes/supervisor.ts';

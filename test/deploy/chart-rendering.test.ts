@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { inPackage, VERSION } from '../../src/config/package.ts';
-import { onPath } from '../../src/processes/on-path.ts';
+import { findProgram } from '../../src/processes/find-program.ts';
 import { HELM, KUBECONFORM, needs } from '../support/needs.ts';
 import {
   containerOf,
@@ -23,7 +23,7 @@ import {
 } from './chart-support.ts';
 import { SCHEMA_FOLDER } from './programs/kubernetes-schemas.ts';
 
-const kubeconform = onPath('kubeconform');
+const kubeconform = findProgram('kubeconform');
 const hasHelm = needs(helm !== undefined, HELM);
 const hasBoth = needs(helm !== undefined && kubeconform !== undefined, KUBECONFORM);
 

@@ -4,9 +4,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { loadAllYaml } from '@kubernetes/client-node';
 import { CHART } from '../../docs/generate/chart.ts';
 import { inPackage } from '../../src/config/package.ts';
-import { onPath } from '../../src/processes/on-path.ts';
+import { findProgram } from '../../src/processes/find-program.ts';
 
-export const helm = onPath('helm');
+export const helm = findProgram('helm');
 export const FOLDER = inPackage(CHART);
 
 export const VALUE_SETS = readdirSync(`${FOLDER}/ci`).map((file) => file.replace('.yaml', ''));

@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, expect, it, vi } from 'vitest';
 import { acquirePostgres, CHECKSUMS, findPostgres } from '../../src/dev/acquire-postgres.ts';
-import { onPath } from '../../src/processes/on-path.ts';
+import { findProgram } from '../../src/processes/find-program.ts';
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '../..');
@@ -156,7 +156,7 @@ it('states two remedies if the registry cannot be reached, and leaves no half of
 
 it('states a remedy where there is no npm, as in the image', async () => {
   await using here = await machine();
-  expect(onPath('npm')).toBeDefined();
+  expect(findProgram('npm')).toBeDefined();
   await expect(acquirePostgres({ ...here.options, path: here.path })).rejects.toThrow(
     /there is no npm to install it: install npm, or give DATABASE_URL of a PostgreSQL server instead/,
   );

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { acquireRedisServer } from '../../src/dev/acquire-redis.ts';
 import { findRedisServer } from '../../src/dev/redis.ts';
-import { onPath } from '../../src/processes/on-path.ts';
+import { findProgram } from '../../src/processes/find-program.ts';
 import { ANOTHER_USER, needs } from '../support/needs.ts';
 import { asOrdinaryUser } from '../support/ordinary-user.ts';
 
@@ -150,7 +150,7 @@ it('installs nothing without root', needs(asOrdinaryUser !== undefined, ANOTHER_
 
 it(
   'asks first on a terminal, and accepts a no',
-  needs(isRoot && onPath('script') !== undefined, 'to be run by root, and the program script'),
+  needs(isRoot && findProgram('script') !== undefined, 'to be run by root, and the program script'),
   async () => {
     await using here = await machine();
     await here.add('apt-get', installs(here.path));

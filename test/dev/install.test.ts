@@ -3,7 +3,7 @@ import { copyFile, mkdir, mkdtempDisposable, readFile, rm, writeFile } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
-import { onPath } from '../../src/processes/on-path.ts';
+import { findProgram } from '../../src/processes/find-program.ts';
 import { needs } from '../support/needs.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -61,7 +61,7 @@ const NPM_THAT_FAILS = '#!/bin/sh\necho "npm error: no network" >&2\nexit 1\n';
 
 it(
   'installs a fresh clone with one line of output, and never again',
-  needs(onPath('npm') !== undefined, 'npm'),
+  needs(findProgram('npm') !== undefined, 'npm'),
   async () => {
     await using here = await clone();
     const first = await here.install();

@@ -8,7 +8,7 @@ import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inPackage } from '../../src/config/package.ts';
-import { onPath } from '../../src/processes/on-path.ts';
+import { findProgram } from '../../src/processes/find-program.ts';
 import { needs, PROMTOOL } from '../support/needs.ts';
 import { startUp, temporaryHome, type Up } from '../support/up.ts';
 import { httpProvider } from './terraform.ts';
@@ -172,7 +172,7 @@ describe('the example of Grafana', () => {
 
   it(
     'has a configuration that Prometheus accepts',
-    needs(onPath('promtool') !== undefined, PROMTOOL),
+    needs(findProgram('promtool') !== undefined, PROMTOOL),
     async () => {
       await using copy = await mkdtempDisposable(join(tmpdir(), 'fleetbook-example-'));
       await cp(folder, copy.path, { recursive: true });
@@ -189,7 +189,7 @@ describe('the example of Grafana', () => {
   );
 });
 
-const terraform = onPath('terraform') ?? onPath('tofu');
+const terraform = findProgram('terraform') ?? findProgram('tofu');
 
 describe('the example of Terraform', () => {
   it('is formatted', needs(terraform !== undefined, 'the program terraform or tofu'), async () => {

@@ -14,7 +14,7 @@ import { inPackage } from '../../src/config/package.ts';
 import { costsReader } from '../../src/features/costs/costs-reader.ts';
 import { listPrices } from '../../src/features/costs/list-prices.ts';
 import { costsApi } from '../../src/features/costs/part.ts';
-import { databasesApi } from '../../src/features/databases/part.ts';
+import { databasesApi } from '../../src/features/databases/routes.ts';
 import { exportsApi } from '../../src/features/exports/routes.ts';
 import type { ExportReader } from '../../src/features/exports/stored-exports.ts';
 import { FeedTail } from '../../src/features/feed/feed-tail.ts';

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { createClient } from '@hey-api/openapi-ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inPackage } from '../../src/config/package.ts';
-import { onPath } from '../../src/processes/on-path.ts';
+import { findProgram } from '../../src/processes/find-program.ts';
 import { needs } from '../support/needs.ts';
 import { until } from '../support/until.ts';
 import { type ChangingUp, startChangingUp } from './changing-up.ts';
@@ -206,7 +206,10 @@ describe('the client of @hey-api/openapi-ts', () => {
 
 describe(
   'the client of openapi-python-client',
-  needs(onPath('openapi-python-client') !== undefined, 'the program openapi-python-client, and its python3'),
+  needs(
+    findProgram('openapi-python-client') !== undefined,
+    'the program openapi-python-client, and its python3',
+  ),
   () => {
     it('returns every answer with the documented types', async () => {
       const { up, cursor } = scene;

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { onPath } from '../../src/processes/on-path.ts';
+import { findProgram } from '../../src/processes/find-program.ts';
 import { needs } from '../support/needs.ts';
 import { until } from '../support/until.ts';
 import { startUp, temporaryHome } from '../support/up.ts';
@@ -14,7 +14,7 @@ const REQUESTS = 5000;
 /** Of random requests for each operation. With the systematic ones they are more than `REQUESTS`. */
 const RANDOM_REQUESTS = 500;
 
-describe('schemathesis', needs(onPath('schemathesis') !== undefined, 'the program schemathesis'), () => {
+describe('schemathesis', needs(findProgram('schemathesis') !== undefined, 'the program schemathesis'), () => {
   it(`finds nothing with ${REQUESTS} requests`, async () => {
     await using home = await temporaryHome();
     await using up = await startUp(home.path);

@@ -1,6 +1,11 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { expect, it } from 'vitest';
-import { exportMetrics, mergeMetrics, type ProcessExport, ProcessExports } from '../../src/ops/collect.ts';
+import {
+  exportMetrics,
+  mergeMetrics,
+  type ProcessExport,
+  ProcessExports,
+} from '../../src/ops/merge-metrics.ts';
 
 /** A process with these counts of requests and connections. */
 async function exported(pid: number, requests: number, connections: number): Promise<ProcessExport> {

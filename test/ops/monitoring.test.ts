@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ROWS } from '../../docs/generate/dashboard-panels.ts';
 import { inPackage } from '../../src/config/package.ts';
-import { onPath } from '../../src/processes/on-path.ts';
+import { findProgram } from '../../src/processes/find-program.ts';
 import { alertRules, RULE_TESTS_FILE, RULES_FILE, ruleChecks } from '../support/alert-rules.ts';
 import { needs, PROMTOOL } from '../support/needs.ts';
 import { scrapePrograms } from './scraped.ts';
 
-const program = onPath('promtool');
+const program = findProgram('promtool');
 const hasPromtool = needs(program !== undefined, PROMTOOL);
 const scraped = await scrapePrograms();
 const knownLabels = labelsOf(scraped.worker + scraped.api);

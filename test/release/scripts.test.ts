@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { inPackage } from '../../src/config/package.ts';
-import { onPath } from '../../src/processes/on-path.ts';
+import { findProgram } from '../../src/processes/find-program.ts';
 import { needs } from '../support/needs.ts';
 
 const DIGEST = `sha256:${'a'.repeat(64)}`;
@@ -36,7 +36,7 @@ async function stage(programs: Readonly<Record<string, string>>) {
   };
 }
 
-describe('release/image.sh', needs(onPath('jq') !== undefined, 'the program jq'), () => {
+describe('release/image.sh', needs(findProgram('jq') !== undefined, 'the program jq'), () => {
   const docker = `while [ "$1" != --metadata-file ]; do shift; done; echo '{"containerimage.digest": "${DIGEST}"}' > "$2"`;
 
   it('builds for both architectures, and signs the pushed digest', async () => {

@@ -10,7 +10,7 @@ import { steadyNow } from '../../src/domain/steady-now.ts';
 import { costsReader } from '../../src/features/costs/costs-reader.ts';
 import { listPrices } from '../../src/features/costs/list-prices.ts';
 import { costsApi } from '../../src/features/costs/part.ts';
-import { databasesApi } from '../../src/features/databases/part.ts';
+import { databasesApi } from '../../src/features/databases/routes.ts';
 import { DiskCopy } from '../../src/features/disk-copy/disk-copy.ts';
 import { FeedTail } from '../../src/features/feed/feed-tail.ts';
 import { feedApi } from '../../src/features/feed/routes.ts';

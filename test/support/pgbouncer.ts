@@ -1,7 +1,7 @@
 import { chmod, mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onPath } from '../../src/processes/on-path.ts';
+import { findProgram } from '../../src/processes/find-program.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { startServerProcess } from '../../src/processes/server-process.ts';
 import { run } from './postgres.ts';
@@ -13,7 +13,7 @@ export interface PgBouncer extends AsyncDisposable {
 }
 
 /** Undefined if the system has none; `apt-get install pgbouncer` installs it. */
-export const pgbouncer = onPath('pgbouncer');
+export const pgbouncer = findProgram('pgbouncer');
 
 /** A real PgBouncer in transaction mode. */
 export async function startPgBouncer(databaseUrl: string): Promise<PgBouncer> {

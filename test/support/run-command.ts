@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import fs from 'node:fs';
-import { main } from '../../src/cli/main.ts';
+import { main } from '../../src/cli/commands.ts';
 import type { CliResult } from './fleetbook.ts';
 
 interface Output {

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
 import { join } from 'node:path';
 import { installer } from '../../src/dev/system-package.ts';
-import { onPath } from '../../src/processes/on-path.ts';
+import { findProgram } from '../../src/processes/find-program.ts';
 import { STOCK_POSTGRES, TEST_POSTGRES } from './stock-postgres-setting.ts';
 
 export interface StockPostgres {
@@ -26,7 +26,7 @@ export async function stockPostgres(): Promise<StockPostgres | undefined> {
   const named = process.env[STOCK_POSTGRES];
   if (named) return described(named, isForAll);
   if (!process.env.CI && !isForAll) return undefined;
-  const install = packaged() === undefined ? installer(onPath) : undefined;
+  const install = packaged() === undefined ? installer(findProgram) : undefined;
   const trouble = await install?.('postgresql');
   const bin = packaged();
   if (bin !== undefined) return described(bin, isForAll);

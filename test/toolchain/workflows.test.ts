@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { findingsOf, TOOLS, trackedFiles } from '../../release/check-workflows.ts';
 import { inPackage } from '../../src/config/package.ts';
-import { onPath } from '../../src/processes/on-path.ts';
+import { findProgram } from '../../src/processes/find-program.ts';
 import { needs } from '../support/needs.ts';
 
 const FOLDER = '.github/workflows';
@@ -91,7 +91,7 @@ it('all workflows use one commit of each action', () => {
 describe.each([...TOOLS])('$name', (tool) => {
   it(
     'finds nothing',
-    needs(onPath(tool.name) !== undefined, `${tool.name} on the PATH: ${tool.install}`),
+    needs(findProgram(tool.name) !== undefined, `${tool.name} on the PATH: ${tool.install}`),
     () => {
       expect(findingsOf(tool, trackedFiles())).toBe('');
     },

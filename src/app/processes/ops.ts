@@ -1,8 +1,8 @@
 import type { Registry } from 'prom-client';
 import type { Configured } from '../../config/settings.ts';
 import type { Database } from '../../db/connection/connect.ts';
-import { exportMetrics } from '../../ops/collect.ts';
-import type { OpsPart } from '../../ops/part.ts';
+import type { OpsPart } from '../../ops/feature-routes.ts';
+import { exportMetrics } from '../../ops/merge-metrics.ts';
 import { buildOps } from '../../ops/server.ts';
 import { answerParent } from '../../processes/ipc.ts';
 import type { OpsContext } from '../feature.ts';

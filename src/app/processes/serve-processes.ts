@@ -4,7 +4,7 @@ import type { Environment } from '../../config/config.ts';
 import { programScript } from '../../config/package.ts';
 import type { Configured } from '../../config/settings.ts';
 import { withTimeout } from '../../domain/timeout.ts';
-import { exportMetrics, joinMetrics, mergeMetrics, ProcessExports } from '../../ops/collect.ts';
+import { exportMetrics, joinMetrics, mergeMetrics, ProcessExports } from '../../ops/merge-metrics.ts';
 import { primaryMetrics } from '../../ops/metrics.ts';
 import { startSharing } from '../../processes/child-process.ts';
 import { reportReady } from '../../processes/ipc.ts';

@@ -37,7 +37,7 @@ import { SCOPES } from '../../domain/scope.ts';
 import { hashToken } from '../../domain/token.ts';
 import { createOperator, issueToken } from '../../features/operators/db/operators.ts';
 import { findTokens } from '../../features/operators/db/tokens.ts';
-import { mergeMetrics } from '../../ops/collect.ts';
+import { mergeMetrics } from '../../ops/merge-metrics.ts';
 import { startChild } from '../../processes/child-process.ts';
 import { freePort } from '../../processes/port.ts';
 import { Supervisor } from '../../processes/supervisor.ts';

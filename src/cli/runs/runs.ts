@@ -3,7 +3,8 @@ import type { CommandContext } from '../../app/feature.ts';
 import type { Environment } from '../../config/config.ts';
 import type { Sql } from '../../db/connection/client.ts';
 import { sourceKind } from '../../db/sources.ts';
-import { type Caused, causeInWords, type Naming } from '../../domain/run.ts';
+import { type Caused, causeInWords, type Naming, type RunRequests } from '../../domain/run.ts';
+import { bytesInWords, msInWords } from '../../domain/text/quantities.ts';
 import { type RunRecord, runRecord, runRequests, sourceRuns } from '../../features/console/queries/runs.ts';
 import { isKept, type RunDiff, unshown } from '../../features/console/queries/timeline.ts';
 import { knownSource } from '../sources/rejected.ts';
@@ -13,7 +14,6 @@ import { addRows, type PageOptions, pageLimit, readId, SOURCE } from '../termina
 import { age, alignedLines, alignedTable, count, moreLine, show, wrapped } from '../terminal/output.ts';
 import { reasonLines } from '../terminal/source-notes.ts';
 import { clusterLines, clusterPages, lineWidth, machineLines, machinePages } from './change-rows.ts';
-import { requestsText } from './run-requests.ts';
 
 export function define(program: Command, { env }: CommandContext): void {
   addRows(program, 'runs', 'show the runs of a source, newest first')
@@ -42,7 +42,7 @@ export async function runsCommand(env: Environment, sourceId: string, options: P
   );
 }
 
-const HEAD = ['RUN', 'AGO', 'OUTCOME', 'SEEN', 'NEW', 'CHANGED', 'RETIRED', 'REJECTED'] as const;
+const RUN_HEAD = ['RUN', 'AGO', 'OUTCOME', 'SEEN', 'NEW', 'CHANGED', 'RETIRED', 'REJECTED'] as const;
 
 function runTable(runs: readonly RunRecord[], now: Date, width: number): string {
   const number = (value: number | null) => (value === null ? '-' : String(value));
@@ -55,7 +55,7 @@ function runTable(runs: readonly RunRecord[], now: Date, width: number): string 
   const notes = runs.flatMap((run) =>
     [...handNote(run), ...notesOf(run)].map((note) => wrapped(`${run.id}: ${note}`, width)),
   );
-  return alignedTable(HEAD, rows) + (notes.length > 0 ? `\n${notes.join('')}` : '');
+  return alignedTable(RUN_HEAD, rows) + (notes.length > 0 ? `\n${notes.join('')}` : '');
 }
 
 const handNote = (run: Caused): string[] => (run.cause === 'hand' ? [causeInWords(run)] : []);
@@ -153,4 +153,36 @@ export function diffLines(run: RunRecord, diff: RunDiff, width: number): string 
   const more =
     rest === 0 ? '' : wrapped(`  and ${rest} changed only because an exchange rate changed`, width);
   return (diff.of === 'machines' ? machineLines(diff, width) : clusterLines(diff, width)) + more;
+}
+
+const REQUEST_HEAD = ['REQUEST', 'STATUS', 'SIZE', 'DURATION', 'ATTEMPTS', 'ADDRESS'] as const;
+
+/** Returns the HTTP requests of a run: sums, stored requests and errors. @param limit rows; undefined for all */
+function requestsText(requests: RunRequests, limit: number | undefined, width: number): string {
+  const { total, attempts, failed, bytes, ms, kept } = requests;
+  const shown = kept.slice(0, limit);
+  const rows = shown.map((request) => [
+    String(request.n),
+    request.status === null ? '-' : String(request.status),
+    bytesInWords(request.bytes),
+    msInWords(request.ms),
+    String(request.attempts),
+    request.address,
+  ]);
+  const head = `${count(total, 'request')}: ${bytesInWords(bytes)} decompressed, ${msInWords(ms)} in total, ${attempts - total} retries, ${failed} failed`;
+  const errors = shown.flatMap(({ n, error }) => (error === null ? [] : [wrapped(`${n}: ${error}`, width)]));
+  const uncounted =
+    kept.length < total
+      ? wrapped(
+          `  ${total - kept.length} more are not stored: only the first, slow and failed requests are`,
+          width,
+        )
+      : '';
+  return [
+    wrapped(head, width),
+    alignedTable(REQUEST_HEAD, rows),
+    moreLine(shown.length, kept.length, 'requests'),
+    uncounted,
+    ...errors,
+  ].join('');
 }

@@ -1,6 +1,8 @@
+import type { ReaderContext, ReaderPart } from '../../app/feature.ts';
+import type { ApiFeature } from '../../http/app.ts';
 import { type Operation, operation } from '../../http/operation.ts';
 import { idParameter, invalidParameter, wordParameter } from '../../http/protocol/parameters.ts';
-import type { DatabasesReader } from './databases-reader.ts';
+import { type DatabasesOptions, type DatabasesReader, databasesReader } from './databases-reader.ts';
 import { type DatabaseDocument, databaseSchema, databasesSchema, plansParameters } from './schema.ts';
 
 const EXAMPLE: DatabaseDocument = {
@@ -65,3 +67,11 @@ export function databaseOperations(reader: DatabasesReader): Operation[] {
     }),
   ];
 }
+
+export const databasesApi =
+  (options: DatabasesOptions): ApiFeature =>
+  () => ({ operations: databaseOperations(databasesReader(options)) });
+
+export const readDatabasePlans = ({ documents, market: { catalogue } }: ReaderContext): ReaderPart => ({
+  api: databasesApi({ documents, catalogue }),
+});

@@ -1,4 +1,4 @@
-import { shared } from '../../ops/shared.ts';
+import { shared } from '../../ops/shared-reads.ts';
 import type { PostgresReads } from '../../snapshot/read/postgres/postgres-reads.ts';
 import type { StoredExport } from './files.ts';
 import { exportChunk, newestExports } from './queries.ts';

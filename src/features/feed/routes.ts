@@ -1,4 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Counter, Gauge, type Registry } from 'prom-client';
+import type { ReaderContext, ReaderPart } from '../../app/feature.ts';
 import type { Grant } from '../../domain/scope.ts';
 import type { ApiFeature, RouteDeps } from '../../http/app.ts';
 import { insufficientScope } from '../../http/auth.ts';
@@ -11,10 +13,11 @@ import { accepts, prefersEventStream } from '../../http/protocol/negotiate.ts';
 import { NOT_ACCEPTABLE, sendProblem } from '../../http/protocol/problem.ts';
 import { TokenChecks } from '../../http/token-check.ts';
 import { Body, hashOf } from '../../snapshot/document/body.ts';
+import { FEED_ID } from '../../snapshot/document/keys.ts';
 import { CURSOR_TEXT, encodeCursor } from './cursor.ts';
 import { EventStream, firstFrame } from './event-stream.ts';
 import { type ChangesPage, CursorGone, type FeedScope } from './feed-reads.ts';
-import type { FeedTail } from './feed-tail.ts';
+import { FeedTail } from './feed-tail.ts';
 import {
   changesOperation,
   cursorGone,
@@ -232,4 +235,45 @@ function cut(page: ChangesPage, limit: number): ChangesPage {
   if (page.changes.length <= limit || !last) return page;
   const next = { feed: page.next.feed, position: last.position };
   return { ...page, changes: page.changes.slice(0, limit), next, more: true };
+}
+
+export function readFeed(context: ReaderContext): ReaderPart {
+  const { config, logger, documents, subscription, closing } = context;
+  const feed = new FeedTail({
+    run: (read, options) => documents.postgres(read, options),
+    atOnce: Math.ceil(config.settings.POSTGRES_READS / 4),
+    logger,
+    isLinked: () => subscription.linked,
+  });
+  closing.defer(() => feed[Symbol.dispose]());
+  documents.onPublished({
+    onPublished(id, position) {
+      if (id === FEED_ID) feed.advanceTo(position);
+    },
+    onLineage: () => feed.reset(),
+  });
+  return { api: feedApi(feed), addMetrics: (registry) => addStreamSeries(registry, feed) };
+}
+
+function addStreamSeries(registry: Registry, streams: Pick<FeedTail, 'size' | 'counts'>): void {
+  const registers = [registry];
+  new Gauge({
+    name: 'fleetbook_streams',
+    help: 'Open streams of /v1/changes',
+    registers,
+    collect() {
+      this.set(streams.size);
+    },
+  });
+  new Counter({
+    name: 'fleetbook_streams_ended_total',
+    help: 'Streams that ended early, by reason; cut: the client was too slow; refused: the process had the most streams, see MAX_CONNECTIONS; limited: the token or its organization had its largest share',
+    labelNames: ['reason'],
+    registers,
+    collect() {
+      this.reset();
+      for (const reason of ['cut', 'refused', 'limited'] as const)
+        this.inc({ reason }, streams.counts[reason]);
+    },
+  });
 }

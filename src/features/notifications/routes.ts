@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { OpsContext } from '../../app/feature.ts';
 import { deciderOf } from '../../ops/access.ts';
+import type { OpsPart } from '../../ops/feature-routes.ts';
 import {
   BadRequest,
   Conflict,
@@ -12,7 +13,6 @@ import {
   textOf,
   windowOf,
 } from '../../ops/parameters.ts';
-import type { OpsPart } from '../../ops/part.ts';
 import { sendAgain, testWebhook } from './alert-deliveries.ts';
 import {
   type AlertRecord,

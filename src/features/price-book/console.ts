@@ -5,6 +5,7 @@ import type { OpsContext } from '../../app/feature.ts';
 import type { Sql } from '../../db/connection/client.ts';
 import { findOrganization, type Organization } from '../../db/organizations.ts';
 import { deciderOf } from '../../ops/access.ts';
+import type { OpsApi, OpsPart } from '../../ops/feature-routes.ts';
 import {
   anyReasonOf,
   BadRequest,
@@ -15,7 +16,6 @@ import {
   idOf,
   NotFound,
 } from '../../ops/parameters.ts';
-import type { OpsApi, OpsPart } from '../../ops/part.ts';
 import type { AddedEntry, EndedEntry, EntryPreview, PriceBookAnswer } from './api.ts';
 import { BadEntry } from './bad-entry.ts';
 import { readNames } from './names.ts';

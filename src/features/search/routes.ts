@@ -1,4 +1,6 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
 import { z } from 'zod';
+import type { ReaderContext, ReaderPart } from '../../app/feature.ts';
 import { PRICE_TERMS } from '../../domain/prices/term.ts';
 import type { Grant } from '../../domain/scope.ts';
 import type { ApiFeature } from '../../http/app.ts';
@@ -24,6 +26,7 @@ import {
   type Filters,
   GIGABYTE,
   MACHINE_FIELDS,
+  type SearchCounts,
   SearchUnavailable,
   SORT_FIELDS,
   type Sort,
@@ -31,7 +34,7 @@ import {
 import type { Answer, MaybePromise } from '../../snapshot/document/answer.ts';
 import { RAM_UNITS, type RamUnit } from './question.ts';
 import { recommendSchema, searchSchema } from './schema.ts';
-import type { SearchReader } from './search-reader.ts';
+import { type SearchReader, searchReader } from './search-reader.ts';
 
 const VERSION = 'q7YF3nXk2LbV0aZt1c4dEw';
 
@@ -292,3 +295,49 @@ function sortOf(text: (typeof sorts)[number]): Sort {
 
 const inOrder = (fields: readonly (typeof MACHINE_FIELDS)[number][]) =>
   MACHINE_FIELDS.filter((field) => fields.includes(field));
+
+export function readSearch(context: ReaderContext): ReaderPart {
+  const { catalogue, books } = context.market;
+  return {
+    api: searchApi(searchReader(catalogue, books)),
+    addMetrics: (registry) => addSearchSeries(registry, () => catalogue.counts),
+  };
+}
+
+export function addSearchSeries(registry: Registry, counts: () => SearchCounts): void {
+  const gauge = (name: string, help: string, value: (counts: SearchCounts) => number) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(value(counts()));
+      },
+    });
+  gauge(
+    'fleetbook_search_machines',
+    'Machines in the index of searches; 0 until the first search',
+    ({ machines }) => machines,
+  );
+  gauge(
+    'fleetbook_search_index_bytes',
+    'Bytes of the index of searches, by its own count',
+    ({ bytes }) => bytes,
+  );
+  gauge(
+    'fleetbook_search_index_limit_bytes',
+    'Most bytes of the index of searches, a part of MEMORY_LIMIT',
+    ({ limitBytes }) => limitBytes,
+  );
+  new Counter({
+    name: 'fleetbook_search_failures_total',
+    help: 'Failed reads of the index of searches, by reason; too-large: the index does not fit into its limit',
+    labelNames: ['reason'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      const { failures } = counts();
+      for (const reason of ['too-large', 'failed'] as const) this.inc({ reason }, failures[reason]);
+    },
+  });
+}

@@ -2,7 +2,7 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openAlerts } from '../../../src/app/features.ts';
-import { activityMark } from '../../../src/features/console/activity.ts';
+import { activityMark } from '../../../src/features/console/console.ts';
 import { auditRecords } from '../../../src/features/console/queries/audit.ts';
 import type { Overview } from '../../../src/features/console/routes/api.ts';
 import { deliver } from '../../../src/features/notifications/alert-deliveries.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openAlerts } from '../../../src/app/features.ts';
 import { audit } from '../../../src/db/audit.ts';
 import type { Decider } from '../../../src/domain/operator.ts';
-import { activityMark } from '../../../src/features/console/activity.ts';
+import { activityMark } from '../../../src/features/console/console.ts';
 import type { AuditTerms } from '../../../src/features/console/queries/audit.ts';
 import type { AuditAnswer } from '../../../src/features/console/routes/api.ts';
 import { addOrganizations } from './clusters-scene.ts';

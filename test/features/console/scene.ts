@@ -9,7 +9,7 @@ import { FEATURES, FOUND_KINDS, openAlerts } from '../../../src/app/features.ts'
 import { composeReader } from '../../../src/app/reader.ts';
 import { composeWorker, type Worker } from '../../../src/app/worker.ts';
 import { type Config, readConfig } from '../../../src/config/config.ts';
-import { openConsole } from '../../../src/features/console/part.ts';
+import { openConsole } from '../../../src/features/console/console.ts';
 import { alertsPart } from '../../../src/features/notifications/routes.ts';
 import type { OidcSettings } from '../../../src/features/operators/settings.ts';
 import { operatorsPart } from '../../../src/features/operators/sign-in/sign-in.ts';

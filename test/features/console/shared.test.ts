@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { shared, sharedByKey } from '../../../src/ops/shared.ts';
+import { shared, sharedByKey } from '../../../src/ops/shared-reads.ts';
 
 describe('a shared read', () => {
   const reads: PromiseWithResolvers<number>[] = [];

@@ -5,7 +5,7 @@ import { createOperator } from '../../../src/features/operators/db/operators.ts'
 import type { IssuedToken } from '../../../src/features/operators/db/tokens.ts';
 import type { OidcSettings } from '../../../src/features/operators/settings.ts';
 import { operatorsPart } from '../../../src/features/operators/sign-in/sign-in.ts';
-import type { OpsDependencies } from '../../../src/ops/part.ts';
+import type { OpsDependencies } from '../../../src/ops/feature-routes.ts';
 import { buildOps } from '../../../src/ops/server.ts';
 import { OPERATOR, type Scene } from '../../sync/scene.ts';
 

@@ -1,5 +1,5 @@
 /** Sends the metrics of a process that answered once to its parent, and ends. */
-import { exportMetrics } from '../../../src/ops/collect.ts';
+import { exportMetrics } from '../../../src/ops/merge-metrics.ts';
 import { apiMetrics } from '../../../src/ops/metrics.ts';
 
 const { registry, observe } = apiMetrics();

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { dirtyDocumentCounts } from '../../../db/versions.ts';
-import { shared } from '../../../ops/shared.ts';
+import { shared } from '../../../ops/shared-reads.ts';
 import { pendingBacklog } from '../queries/batches.ts';
 import { type RunStep, runSteps, type Steps } from '../queries/runs.ts';
 import type { ChartsAnswer } from './api.ts';

@@ -16,7 +16,7 @@ import {
   textOf,
   windowOf,
 } from '../../../ops/parameters.ts';
-import { sharedByKey } from '../../../ops/shared.ts';
+import { sharedByKey } from '../../../ops/shared-reads.ts';
 import { batchTrail } from '../queries/batches.ts';
 import type {
   Decided,

@@ -3,7 +3,7 @@
  * when this process starts.
  */
 import * as client from 'openid-client';
-import { shared } from '../../../ops/shared.ts';
+import { shared } from '../../../ops/shared-reads.ts';
 import { verifiedAddress } from '../oidc.ts';
 import type { OidcSettings } from '../settings.ts';
 

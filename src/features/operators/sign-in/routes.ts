@@ -5,7 +5,7 @@ import type { Database } from '../../../db/connection/connect.ts';
 import { isLostConnection } from '../../../db/connection/errors.ts';
 import { hashToken, isWellFormedToken } from '../../../domain/token.ts';
 import { deciderOf, operatorOf } from '../../../ops/access.ts';
-import type { Gate } from '../../../ops/part.ts';
+import type { Gate } from '../../../ops/feature-routes.ts';
 import type { Refusals } from '../../../ops/refusals.ts';
 import { endOperatorSessions } from '../db/operators.ts';
 import { type FoundToken, findTokens, storeTokenUse } from '../db/tokens.ts';

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import cookie from '@fastify/cookie';
 import type { FastifyInstance } from 'fastify';
 import type { Store } from '../../../db/connection/connect.ts';
-import type { Gate, OpsPart, SignIn } from '../../../ops/part.ts';
+import type { Gate, OpsPart, SignIn } from '../../../ops/feature-routes.ts';
 import { listOperators } from '../db/operators.ts';
 import { findTokens } from '../db/tokens.ts';
 import type { OidcSettings } from '../settings.ts';

@@ -2,14 +2,15 @@
  * Checks each request to the operators' server: token or session, operator, role of the route. Every route without
  * `access: 'public'` is closed.
  */
+
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isLostConnection } from '../db/connection/errors.ts';
 import { includesRole } from '../domain/operator.ts';
 import { steadyNow } from '../domain/steady-now.ts';
 import { isApi, isChanging, neededRole, refuse, type SignedIn, wantsPage } from './access.ts';
-import { opsTokenCheck, tokenOf } from './ops-token.ts';
-import { isOwnSite, isProvenOwnSite } from './own-site.ts';
-import type { OpsDependencies, SignIn } from './part.ts';
+import type { OpsDependencies, SignIn } from './feature-routes.ts';
 import { Refusals } from './refusals.ts';
 
 /** Basic is first: a browser uses the first challenge that it knows to request a password. */
@@ -90,4 +91,40 @@ function requireSignIn(
     ? `Give a token in the Authorization header, or sign in at ${signIn.page}.`
     : 'Give OPS_TOKEN in the Authorization header: as bearer token, or as the password of any user.';
   return refuse(request, reply, 401, error);
+}
+
+/** Returns the check of OPS_TOKEN. @throws Error for an empty OPS_TOKEN, which every request would match */
+function opsTokenCheck(opsToken: string | undefined): (token: string) => boolean {
+  if (opsToken === '') throw new Error('OPS_TOKEN is empty; set it to a random text, or unset it');
+  const expected = opsToken === undefined ? undefined : digest(opsToken);
+  return (token) => expected !== undefined && timingSafeEqual(digest(token), expected);
+}
+
+/** Returns the token of an Authorization header: of Bearer, or the password of Basic. Empty for other schemes. */
+function tokenOf(authorization: string): string {
+  const [, scheme = '', value = ''] = /^(\S+) +([^ ].*)?$/.exec(authorization) ?? [];
+  if (scheme.toLowerCase() === 'bearer') return value;
+  if (scheme.toLowerCase() !== 'basic') return '';
+  const text = Buffer.from(value, 'base64').toString();
+  return text.includes(':') ? text.slice(text.indexOf(':') + 1) : '';
+}
+
+/** Digests have one length, which timingSafeEqual needs. */
+const digest = (token: string): Buffer => createHash('sha256').update(token).digest();
+
+/** Returns false for a request of another page, which the browser sends with credentials. Programs send no such headers. */
+function isOwnSite(headers: IncomingHttpHeaders): boolean {
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined) return site === 'same-origin' || site === 'none';
+  if (headers.origin === undefined) return true;
+  const origin = URL.parse(headers.origin);
+  // Parsing removes a default port from both.
+  return origin !== null && origin.host === URL.parse(`${origin.protocol}//${headers.host}`)?.host;
+}
+
+/** Returns true if the browser states that a page of this site makes the request. */
+function isProvenOwnSite(headers: IncomingHttpHeaders): boolean {
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined) return site === 'same-origin';
+  return headers.origin !== undefined && isOwnSite(headers);
 }

@@ -13,7 +13,7 @@ const COMMON_FOLDERS = [
 ];
 
 /** Returns the absolute path of a program. @param path in the form of PATH; by default PATH and common folders */
-export function onPath(program: string, path?: string): string | undefined {
+export function findProgram(program: string, path?: string): string | undefined {
   const folders = path === undefined ? [...split(process.env.PATH ?? ''), ...COMMON_FOLDERS] : split(path);
   for (const folder of folders) {
     const candidate = join(folder, program);

@@ -1,13 +1,13 @@
-import type { OpsContext } from '../../app/feature.ts';
+import type { OpenAlerts, OpsContext } from '../../app/feature.ts';
 import { pricedSource } from '../../config/named-sources.ts';
 import { inPackage } from '../../config/package.ts';
 import { databaseUrl } from '../../config/settings.ts';
+import type { Sql } from '../../db/connection/client.ts';
 import { openStore } from '../../db/connection/connect.ts';
 import { readSourceFacts, workerProblem } from '../../db/problems.ts';
-import type { OpsPart } from '../../ops/part.ts';
-import { shared } from '../../ops/shared.ts';
+import type { OpsPart } from '../../ops/feature-routes.ts';
+import { shared } from '../../ops/shared-reads.ts';
 import { lastWorkerSign } from '../../sync/runs/slots.ts';
-import { activityMark } from './activity.ts';
 import { sourceStrips } from './queries/runs.ts';
 import { MARK, type Overview } from './routes/api.ts';
 import { addAssets } from './routes/assets.ts';
@@ -110,4 +110,24 @@ export function openConsole(context: OpsContext, checkEveryMs?: number): OpsPart
     },
     changed: () => feed.check(),
   };
+}
+
+/**
+ * Returns a text that changes when a run begins or ends, a batch is held or decided, an operator changes something, or an alert
+ * changes. The console compares it with the previous one. It costs one index lookup per source.
+ */
+export async function activityMark(sql: Sql, alerts: OpenAlerts): Promise<string> {
+  const [[row], ofAlerts] = await Promise.all([
+    sql<{ mark: string }[]>`
+      select md5(concat_ws(',',
+        (select string_agg(concat_ws(':', s.id, s.fence, s.retired_at, s.disabled_at, r.id, r.outcome), ',' order by s.id)
+          from sources s left join lateral (
+            select x.id, x.outcome from sync_runs x where x.source_id = s.id order by x.id desc limit 1
+          ) r on true),
+        (select string_agg(concat_ws(':', b.id, b.status, b.decided_at, b.undone_at), ',' order by b.id)
+          from held_batches b where b.status <> 'superseded'),
+        (select max(id) from audit_log))) as mark`,
+    alerts.activity(sql),
+  ]);
+  return `${row?.mark} ${ofAlerts}`;
 }
