@@ -4,8 +4,7 @@ import { openLoggedRedis } from '../src/app/connections.ts';
 import type { ServerSetting } from '../src/db/connection/server-problem.ts';
 import { withTimeout } from '../src/domain/timeout.ts';
 import type { RedisClient } from '../src/redis/redis.ts';
-import { ALWAYS_REPEATED, backoffStrategy, METRICS, withoutParameters } from './queues.ts';
-import { AttemptFailed } from './retry.ts';
+import { ALWAYS_REPEATED, METRICS, withoutParameters } from './queues.ts';
 
 /** Milliseconds for BullMQ to store the end of a consumer in Redis. */
 const END_WITHIN_MS = 3000;
@@ -35,13 +34,12 @@ export class Consumers {
       prefix: this.#prefix,
       metrics: METRICS,
       ...ALWAYS_REPEATED,
-      settings: { backoffStrategy },
       ...options,
     });
     consumer.on('error', (error) => this.#logger.debug({ err: error, queue }, 'queue consumer'));
     consumer.on('failed', (job, error) => {
-      // The processor has logged these with the name of the source.
-      const isLogged = error instanceof UnrecoverableError || error instanceof AttemptFailed;
+      // The processor has logged it with the name of the source.
+      const isLogged = error instanceof UnrecoverableError;
       this.#logger[isLogged ? 'debug' : 'warn']({ err: error, queue, job: job?.id }, 'job failed');
     });
     this.#consumers.push(consumer);

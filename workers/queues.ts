@@ -7,7 +7,6 @@ import { databaseName } from '../src/db/lineage.ts';
 import { driverError } from '../src/domain/errors.ts';
 import type { RedisClient } from '../src/redis/redis.ts';
 import type { Attempt } from '../src/sync/runs/slots.ts';
-import { AttemptFailed } from './retry.ts';
 
 export const SYNC_QUEUE = 'sync';
 export const SWEEP_QUEUE = 'sweep';
@@ -64,13 +63,6 @@ export function withoutParameters<Data>(process: Processor<Data>): Processor<Dat
   };
 }
 
-const ORDINARY_PAUSE_MS = 15_000;
-
-/** BullMQ's `settings.backoffStrategy`. Returns the milliseconds until a failed job runs again. */
-export function backoffStrategy(_attempts: number, _type?: string, error?: Error): number {
-  return error instanceof AttemptFailed ? error.pauseMs : ORDINARY_PAUSE_MS;
-}
-
 export interface Queues {
   readonly sync: Queue<SyncJob>;
   readonly sweep: Queue;
@@ -99,16 +91,11 @@ export function openQueues(
       removeOnFail: { count: 500 },
     },
   };
-  // For messages of webhooks: `AttemptFailed` decides about the next attempt.
-  const repeated = {
-    ...options,
-    defaultJobOptions: { ...options.defaultJobOptions, attempts: NO_LIMIT, backoff: { type: 'custom' } },
-  };
   const sync = new Queue<SyncJob>(SYNC_QUEUE, { ...options, ...(telemetry && { telemetry }) });
   const sweep = new Queue(SWEEP_QUEUE, options);
   const ofFeatures = features
     .flatMap(({ queues = [] }) => queues)
-    .map((each) => ({ ...each, queue: new Queue(each.name, repeated) }));
+    .map((each) => ({ ...each, queue: new Queue(each.name, options) }));
   const all = [sync, sweep, ...ofFeatures.map(({ queue }) => queue)];
   // The connection logs its own errors. Without a listener each queue would print them again.
   for (const queue of all)

@@ -1,4 +1,3 @@
-import { driverError, messageOf } from '../src/domain/errors.ts';
 import type { SourceFailureKind } from '../src/sources/source.ts';
 
 const SECOND = 1000;
@@ -69,15 +68,4 @@ function pauseOf({ firstMs, factor, mostShare, mostMs }: Backoff, failed: Failed
   const most = Math.max(firstMs, Math.min(mostMs, failed.intervalMs * mostShare));
   // The exponent is capped, because a larger power would be infinite.
   return Math.min(most, firstMs * factor ** Math.min(failed.failures - 1, 30));
-}
-
-/** A failed attempt of a job that runs again after a pause. It has the message of its cause. */
-export class AttemptFailed extends Error {
-  override readonly name = 'AttemptFailed';
-  readonly pauseMs: number;
-
-  constructor(cause: unknown, pauseMs: number) {
-    super(messageOf(cause), { cause: driverError(cause) });
-    this.pauseMs = pauseMs;
-  }
 }

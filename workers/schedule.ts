@@ -174,8 +174,7 @@ export function enqueuer({ sql }: Pick<Store, 'sql'>, queues: Queues): Scheduler
     }
     const ofFeature = queues.ofFeatures.find(({ name }) => name === schedule);
     if (ofFeature?.schedule) {
-      // A failed job is not repeated: the next slot is near.
-      await ofFeature.queue.add(ofFeature.schedule.job, {}, { ...options, attempts: 1 });
+      await ofFeature.queue.add(ofFeature.schedule.job, {}, options);
       return;
     }
     // The attempt is due, so an ended job with its id is from before: its worker died, or lost PostgreSQL, before the end was stored.

@@ -187,7 +187,7 @@ async function addHeld(sql: Sql, held: number): Promise<void> {
 
 async function addAlerts(sql: Sql): Promise<void> {
   await sql`
-    insert into alerts (key, kind, subject, summary, details, opened_at, told_at, resolved_at, resolution)
+    insert into alerts (key, kind, subject, summary, details, opened_at, notified_at, resolved_at, resolution)
     select 'source_stale:' || s.id || ':' || n, 'source_stale', s.id, s.id || ' is stale', '{}',
       now() - n * interval '7 hours', now() - n * interval '7 hours',
       case when n > 1 then now() - n * interval '6 hours' end, case when n > 1 then 'it was read' end

@@ -7,7 +7,7 @@ import type { Config, Environment } from '../config/config.ts';
 import type { Configured, Setting } from '../config/settings.ts';
 import type { Sql } from '../db/connection/client.ts';
 import type { Database, Store } from '../db/connection/connect.ts';
-import type { Condition, OpenAlert } from '../domain/alert.ts';
+import type { Condition } from '../domain/alert.ts';
 import type { ApiFeature } from '../http/app.ts';
 import type { Market } from '../market/market.ts';
 import type { OpsPart } from '../ops/feature-routes.ts';
@@ -59,15 +59,6 @@ export interface FeatureConditions {
   readonly find: (sql: Sql, config: Configured) => Promise<readonly Condition[]>;
 }
 
-export interface OpenAlerts {
-  /** Returns the open alerts, the newest first. */
-  all(sql: Sql): Promise<readonly OpenAlert[]>;
-  /** Returns when the open alert of a kind opened (RFC 3339); null if none is open. */
-  openSince(sql: Sql, kind: string): Promise<string | null>;
-  /** Returns a text that changes with every open alert and every message. */
-  activity(sql: Sql): Promise<string>;
-}
-
 export interface ReaderContext {
   readonly config: Configured;
   readonly logger: Logger;
@@ -92,7 +83,6 @@ export interface OpsContext {
   readonly logger: Logger;
   readonly closing: Disposer;
   readonly kinds: FeatureConditions['kinds'];
-  readonly openAlerts: OpenAlerts;
   /** In the worker's role, which sees every organization. */
   readonly store: Store;
   readonly queues: readonly Queue[];

@@ -9,10 +9,10 @@ import {
   alertRules,
 } from '../features/notifications/settings.ts';
 import { OPERATOR_SETTINGS, oidcSettings } from '../features/operators/settings.ts';
-import type { Feature, OpenAlerts } from './feature.ts';
+import type { Feature } from './feature.ts';
 
-/** Messages that one worker sends at the same time. A job that waits for its receiver holds no connection. */
-const SENT_AT_ONCE = 32;
+/** Organizations' webhooks to which one worker sends at the same time. A job that waits for its receiver holds no connection. */
+const WEBHOOKS_AT_ONCE = 32;
 
 /** Every command loads this file. So it imports only settings, and a feature's members load its other code when they are called. */
 export const FEATURES: readonly Feature[] = [
@@ -65,7 +65,7 @@ export const FEATURES: readonly Feature[] = [
     check: async (config) => (await import('../features/exports/checks.ts')).checkExports(config),
   },
   {
-    // Signed messages: to operators about problems, to an organization about its clusters and prices.
+    // Signed messages: to operators about problems, to an organization about its clusters and prices. See docs/notifications.md.
     name: 'notifications',
     settings: ALERT_SETTINGS,
     commands: [
@@ -75,24 +75,17 @@ export const FEATURES: readonly Feature[] = [
     operations: async (context) => (await import('../features/notifications/routes.ts')).alertsPart(context),
     queues: [
       {
-        name: 'alerts',
-        schedule: { cron: '* * * * *', job: 'evaluate' },
+        name: 'notifications',
+        schedule: { cron: '* * * * *', job: 'notify' },
         // A slow receiver must not delay the next evaluation.
-        concurrency: (config) => alertRules(config).webhooks.length + 1,
-        open: async (context) =>
-          (await import('../features/notifications/alert-job.ts')).alertProcessor(context),
-      },
-      {
-        name: 'webhooks',
-        schedule: { cron: '* * * * *', job: 'check' },
-        concurrency: () => SENT_AT_ONCE,
-        open: async (context) =>
-          (await import('../features/notifications/webhook-job.ts')).webhookProcessor(context),
+        concurrency: (config) => WEBHOOKS_AT_ONCE + alertRules(config).webhooks.length + 1,
+        open: async (context) => (await import('../features/notifications/notify.ts')).notifications(context),
       },
     ],
     prune: async (db) => {
-      await (await import('../features/notifications/alert-deliveries.ts')).pruneAlerts(db);
+      await (await import('../features/notifications/alerts.ts')).pruneAlerts(db);
       await (await import('../features/notifications/receivers.ts')).pruneWebhooks(db);
+      await (await import('../features/notifications/messages.ts')).pruneMessages(db);
     },
   },
   {
@@ -137,13 +130,4 @@ export const FEATURE_CONFIG: FeatureConfig = {
   settings: FEATURE_SETTINGS,
   sections: [{ name: ALERT_SECTION.name, shape: ALERT_SECTION.shape(Object.keys(FOUND_KINDS)) }],
   problems: alertProblems,
-};
-
-const alerts = () => import('../features/notifications/alerts.ts');
-
-/** Reads open alerts for the status and the console. */
-export const openAlerts: OpenAlerts = {
-  all: async (sql) => (await alerts()).openAlerts(sql),
-  openSince: async (sql, kind) => (await alerts()).openSince(sql, kind),
-  activity: async (sql) => (await alerts()).alertActivity(sql),
 };

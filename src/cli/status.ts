@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import type { CommandContext } from '../app/feature.ts';
-import { FEATURE_CONFIG, openAlerts } from '../app/features.ts';
+import { FEATURE_CONFIG } from '../app/features.ts';
+import { openAlerts } from '../app/open-alerts.ts';
 import { type NamedSource, pricedSource, readNamedSources } from '../config/named-sources.ts';
 import type { Environment } from '../config/source-config.ts';
-import type { Sql } from '../db/connection/client.ts';
+import type { Store } from '../db/connection/connect.ts';
 import {
   allSources,
   findProblems,
@@ -56,7 +57,7 @@ export async function statusCommand(env: Environment, options: Json): Promise<vo
   const configured = sources.map((source) => ({ ...source, ...pricedSource(source, settings) }));
   await using database = openDatabase(env);
   const now = new Date();
-  const shown = await readStatus(database.sql, configured, now);
+  const shown = await readStatus(database, configured, now);
   show(options, shown, () =>
     shown.length === 0
       ? 'no source is configured, and none has ever run\n'
@@ -65,14 +66,14 @@ export async function statusCommand(env: Environment, options: Json): Promise<vo
 }
 
 async function readStatus(
-  sql: Sql,
+  { sql, db }: Pick<Store, 'sql' | 'db'>,
   sources: readonly (JudgedSource & Pick<NamedSource, 'schedule'>)[],
   now: Date,
 ): Promise<ShownStatus[]> {
   const facts = await readSourceFacts(sql, sources);
   const problems = Map.groupBy(findProblems(sources, facts, now), ({ source }) => source);
   const missing = await missingRates(sql);
-  const alerts = Map.groupBy(await openAlerts.all(sql), ({ source }) => source);
+  const alerts = Map.groupBy(await openAlerts(db), ({ source }) => source);
   const shown = allSources(sources, facts.status).map((status): ShownStatus => {
     const { id } = status;
     const config = sources.find((each) => each.id === id);

@@ -50,7 +50,7 @@ describe('the audit log', { timeout: 240_000 }, () => {
   });
 
   it('has the operator of a repeated message, and no row without a message', async () => {
-    await here.scene.sql`insert into alert_deliveries (webhook, message_id, body)
+    await here.scene.sql`insert into messages (receiver, message_id, body)
       values ('default', 'msg_1', '{"type":"alerts.opened"}')`;
     expect((await run('alert', 'resend', '1')).code).toBe(0);
     const row = await last();

@@ -101,9 +101,9 @@ beforeAll(async () => {
   await sql`insert into quarantined_rows (source_id, row_key, reason, code, region_code)
     values ('azure', 'austriaeast', 'the list of meters of this region answers 503 and was not read again in time', 'unread_region', 'austriaeast')`;
   await sql`insert into operators (name, role) values ('ada.lovelace@operations.example.com', 'admin')`;
-  await sql`insert into alerts (key, kind, subject, summary, details, told_at)
+  await sql`insert into alerts (key, kind, subject, summary, details, notified_at)
     values ('a', 'source_failing', 'azure', ${'azure has failed several times in a row '.repeat(3)}, '{}', now())`;
-  await sql`insert into alert_deliveries (webhook, message_id, body, attempts, last_error)
+  await sql`insert into messages (receiver, message_id, body, attempts, last_error)
     values ('operations-on-call', 'msg_1', '{"type":"alerts.opened"}', 3, 'it could not be reached (UND_ERR_CONNECT_TIMEOUT)')`;
   Object.defineProperty(process.stdout, 'columns', { value: WIDTH, configurable: true });
 });

@@ -16,13 +16,13 @@ const OTHERS = [
   'cluster_slugs',
   'feed_changes',
   'machines',
+  'messages',
   'organization_webhooks',
   'price_book_entries',
   'providers',
   'regions',
   'tokens',
   'told_clusters',
-  'webhook_messages',
 ] as const;
 
 /** Possible owners of the database, and the statements that create them on a new server. */

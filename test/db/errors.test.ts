@@ -6,7 +6,6 @@ import { postgresProblem } from '../../src/db/connection/server-problem.ts';
 import { statementTimeout } from '../../src/db/connection/statement-timeout.ts';
 import { driverError, loggableError, messageOf } from '../../src/domain/errors.ts';
 import { withoutParameters } from '../../workers/queues.ts';
-import { AttemptFailed } from '../../workers/retry.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 
 const SECRET = 'a-secret-parameter';
@@ -45,13 +44,11 @@ describe('an error of a query by Drizzle', () => {
     const error = await missing();
     expect(String(error)).toContain(SECRET);
     const stored = await withoutParameters(() => Promise.reject(error))({} as never).catch(String);
-    const attempt = new AttemptFailed(error, 1);
     const texts = [
       loggableError(error),
       loggableError(new Error('outer', { cause: error })),
       messageOf(error),
       stored,
-      [attempt.message, attempt.stack, loggableError(attempt)],
     ];
     for (const each of texts) {
       expect(JSON.stringify(each)).toContain('no_such_table');

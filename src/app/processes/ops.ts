@@ -6,7 +6,7 @@ import { exportMetrics } from '../../ops/merge-metrics.ts';
 import { buildOps } from '../../ops/server.ts';
 import { answerParent } from '../../processes/ipc.ts';
 import type { OpsContext } from '../feature.ts';
-import { FEATURES, FOUND_KINDS, openAlerts } from '../features.ts';
+import { FEATURES, FOUND_KINDS } from '../features.ts';
 import { composeWriter, type Writer } from '../writer.ts';
 
 /** Set by `up`, which serves the operators' pages of all its processes. */
@@ -35,16 +35,14 @@ export interface OpenedParts {
   readonly db: Database;
 }
 
-export async function openParts(
-  given: Omit<OpsContext, 'openWriter' | 'kinds' | 'openAlerts'>,
-): Promise<OpenedParts> {
+export async function openParts(given: Omit<OpsContext, 'openWriter' | 'kinds'>): Promise<OpenedParts> {
   const { config, logger, closing, store } = given;
   let writer: Writer | undefined;
   const openWriter = () => {
     writer ??= closing.use(composeWriter(config, logger));
     return writer;
   };
-  const context = { ...given, openWriter, kinds: FOUND_KINDS, openAlerts };
+  const context = { ...given, openWriter, kinds: FOUND_KINDS };
   const opened = FEATURES.flatMap(({ operations }) => operations?.(context) ?? []);
   return { parts: await Promise.all(opened), db: store.db };
 }

@@ -1,15 +1,5 @@
 import { CPU_KINDS } from '../../domain/machine-facts.ts';
-import {
-  bigint,
-  customType,
-  integer,
-  jsonb,
-  numeric,
-  type PgColumn,
-  sql,
-  text,
-  timestamp,
-} from '../connection/drizzle.ts';
+import { customType, integer, numeric, type PgColumn, text, timestamp } from '../connection/drizzle.ts';
 
 export const bytes = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' });
 /** Read as text: a JavaScript Date would drop the microseconds. */
@@ -38,17 +28,3 @@ export const factColumns = {
   orderableUntil: instant('orderable_until'),
   retiresAt: instant('retires_at'),
 };
-/** Columns of a message to a webhook. A webhook receives its messages in the order of their ids. */
-export const messageColumns = {
-  id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
-  /** The receiver's id of the message. A message that an operator sends again keeps it. */
-  messageId: text('message_id').notNull(),
-  body: jsonb('body').notNull(),
-  createdAt: instant('created_at').notNull().defaultNow(),
-  attempts: integer('attempts').notNull().default(0),
-  nextAttemptAt: instant('next_attempt_at').notNull().defaultNow(),
-  deliveredAt: instant('delivered_at'),
-  gaveUpAt: instant('gave_up_at'),
-  lastError: text('last_error'),
-};
-export const IS_WAITING = sql`delivered_at is null and gave_up_at is null`;

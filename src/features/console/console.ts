@@ -1,9 +1,11 @@
-import type { OpenAlerts, OpsContext } from '../../app/feature.ts';
+import type { OpsContext } from '../../app/feature.ts';
+import { alertActivity, openAlerts } from '../../app/open-alerts.ts';
 import { pricedSource } from '../../config/named-sources.ts';
 import { inPackage } from '../../config/package.ts';
 import { databaseUrl } from '../../config/settings.ts';
-import type { Sql } from '../../db/connection/client.ts';
 import { openStore } from '../../db/connection/connect.ts';
+import type { Database } from '../../db/connection/database.ts';
+import { sql } from '../../db/connection/drizzle.ts';
 import { readSourceFacts, workerProblem } from '../../db/problems.ts';
 import type { OpsPart } from '../../ops/feature-routes.ts';
 import { shared } from '../../ops/shared-reads.ts';
@@ -47,8 +49,8 @@ const STRIP = 24;
 const OVERVIEW_MS = 500;
 
 export function openConsole(context: OpsContext, checkEveryMs?: number): OpsPart {
-  const { config, queues, openAlerts } = context;
-  const { sql } = context.closing.use(
+  const { config, queues } = context;
+  const { sql, db } = context.closing.use(
     openStore({
       url: databaseUrl(config),
       role: 'worker',
@@ -65,19 +67,19 @@ export function openConsole(context: OpsContext, checkEveryMs?: number): OpsPart
     const [facts, strips, alerts] = await Promise.all([
       readSourceFacts(sql, sources),
       sourceStrips(sql, STRIP),
-      openAlerts.all(sql),
+      openAlerts(db),
     ]);
     return { ...facts, strips, alerts };
   }, OVERVIEW_MS);
   const feed = changeFeed(
-    () => activityMark(sql, openAlerts),
+    () => activityMark(db),
     () => stored.invalidate(),
     checkEveryMs,
   );
   return {
     addPages: (app) => addAssets(app, inPackage('dist', 'console'), PAGES),
     addApi(api, { changed }) {
-      const routes: ConsoleContext = { ...context, sql, sources, stored, changed };
+      const routes: ConsoleContext = { ...context, sql, db, sources, stored, changed };
       // The streams must end before the server waits for the end of its connections.
       api.addHook('preClose', async () => feed[Symbol.dispose]());
       api.addHook('preHandler', async ({ method, url }, reply) => {
@@ -116,9 +118,9 @@ export function openConsole(context: OpsContext, checkEveryMs?: number): OpsPart
  * Returns a text that changes when a run begins or ends, a batch is held or decided, an operator changes something, or an alert
  * changes. The console compares it with the previous one. It costs one index lookup per source.
  */
-export async function activityMark(sql: Sql, alerts: OpenAlerts): Promise<string> {
+export async function activityMark(db: Database): Promise<string> {
   const [[row], ofAlerts] = await Promise.all([
-    sql<{ mark: string }[]>`
+    db.execute<{ mark: string }>(sql`
       select md5(concat_ws(',',
         (select string_agg(concat_ws(':', s.id, s.fence, s.retired_at, s.disabled_at, r.id, r.outcome), ',' order by s.id)
           from sources s left join lateral (
@@ -126,8 +128,8 @@ export async function activityMark(sql: Sql, alerts: OpenAlerts): Promise<string
           ) r on true),
         (select string_agg(concat_ws(':', b.id, b.status, b.decided_at, b.undone_at), ',' order by b.id)
           from held_batches b where b.status <> 'superseded'),
-        (select max(id) from audit_log))) as mark`,
-    alerts.activity(sql),
+        (select max(id) from audit_log))) as mark`),
+    alertActivity(db),
   ]);
   return `${row?.mark} ${ofAlerts}`;
 }

@@ -18,8 +18,9 @@ import { ago, alignedTable, print, printJson, wrapped } from '../../cli/terminal
 import type { Config, Environment } from '../../config/config.ts';
 import { readSettings } from '../../config/settings.ts';
 import { acknowledgementText } from '../../domain/alert.ts';
-import { sendAgain, testWebhook } from './alert-deliveries.ts';
-import { acknowledgeAlert, alertRecords, findDeliveries, SNOOZE_FORMS, snoozeSpan } from './alerts.ts';
+import { acknowledgeAlert, alertRecords, SNOOZE_FORMS, snoozeSpan } from './alerts.ts';
+import { findDeliveries, sendAgain } from './messages.ts';
+import { testReceiver } from './receivers.ts';
 import { alertRules } from './settings.ts';
 
 export function define(program: Command, { env, config }: CommandContext): void {
@@ -61,7 +62,7 @@ export async function alertList(
 ): Promise<void> {
   const limit = pageLimit(options);
   await using database = openDatabase(env);
-  const records = await alertRecords(database.sql, { isOpenOnly: !options.closed, limit });
+  const records = await alertRecords(database.db, { isOpenOnly: !options.closed, limit });
   if (options.json) return printJson(records);
   if (records.length === 0) return print(options.closed ? 'no alert has opened yet' : 'no alert is open');
   const now = new Date();
@@ -77,7 +78,7 @@ export async function alertList(
 export async function alertDeliveries(env: Environment, options: PageOptions): Promise<void> {
   const limit = pageLimit(options);
   await using database = openDatabase(env);
-  const { rows: records } = await findDeliveries(database.sql, { limit });
+  const { rows: records } = await findDeliveries(database.db, { limit });
   if (options.json) return printJson(records);
   if (records.length === 0) return print('no message has been sent yet');
   const now = new Date();
@@ -102,12 +103,12 @@ async function alertTest(config: Config, id: string, options: Changing): Promise
   if (!webhook) {
     const known = webhooks.map((each) => each.id).join(', ');
     throw new UsageFailure(
-      `no webhook "${id}" is configured; ${known ? `give one of ${known}` : 'set ALERT_WEBHOOK_URL, or see docs/alerts.md'}`,
+      `no webhook "${id}" is configured; ${known ? `give one of ${known}` : 'set ALERT_WEBHOOK_URL, or see docs/notifications.md'}`,
     );
   }
   const by = decider(config, options);
   await using store = openDatabase(config.settings.environment);
-  const error = await testWebhook(store.db, webhook, by);
+  const error = await testReceiver(store.db, webhook, by);
   if (error !== undefined) throw new CommandFailure(`webhook ${id} did not accept the message: ${error}`);
   if (options.json) printJson({ webhook: id, delivered: true });
   else print(`webhook ${id} accepted the message`);

@@ -1,8 +1,9 @@
+/** What receivers of the operators read about alerts. */
 import type { alerts } from '../../db/schema.ts';
 import type { HeldSampleRow } from '../../domain/held-sample.ts';
-import type { AlertRules, Webhook } from './rules.ts';
-import { newMessageId } from './send.ts';
-import { actionOf } from './subject.ts';
+import { actionOf } from './alerts.ts';
+import type { NewMessage } from './messages.ts';
+import type { AlertReceiver, AlertRules } from './settings.ts';
 
 export type AlertRow = typeof alerts.$inferSelect;
 
@@ -23,12 +24,12 @@ export interface AlertMessage {
 
 export type MessageAlert = ReturnType<typeof messageAlert>;
 
-/** Returns one message for each webhook and type. It contains all alerts of that type. */
+/** Returns one message for each receiver and type. It contains all alerts of that type. */
 export function messagesFor(
   { webhooks, opsUrl }: Pick<AlertRules, 'webhooks' | 'opsUrl'>,
   changes: AlertChanges,
   now: Date,
-) {
+): NewMessage[] {
   const timestamp = now.toISOString();
   return webhooks.flatMap(({ id, kinds }) => {
     const wanted = (rows: readonly AlertRow[]) =>
@@ -44,7 +45,7 @@ export function messagesFor(
       .filter(([, alerts]) => alerts.length > 0)
       .map(([type, alerts]) => {
         const body: AlertMessage = { type, timestamp, data: { alerts } };
-        return { webhook: id, messageId: newMessageId(), body };
+        return { to: { receiver: id }, body };
       });
   });
 }
@@ -75,7 +76,7 @@ function messageAlert(
 
 const rfc3339 = (instant: string): string => new Date(instant).toISOString();
 
-export function bodyText(message: AlertMessage, format: Webhook['format']): string {
+export function bodyText(message: AlertMessage, format: AlertReceiver['format']): string {
   if (format === 'slack') return JSON.stringify({ text: slackText(message) });
   return JSON.stringify({ ...message, data: { alerts: withRows(message.data.alerts, ROWS_IN_MESSAGE) } });
 }
@@ -123,9 +124,8 @@ function slackText({ type, data: { alerts } }: AlertMessage): string {
   return [`*${TITLES[type]}*`, ...lines, ...(more > 0 ? [`… ${more} more`] : [])].join('\n');
 }
 
-/** A message that an earlier release stored has neither address nor command. */
-const actionLine = (url: string | null | undefined, command: string | undefined): string =>
-  slackEscaped(`    ${[url, command && `\`${command}\``].filter(Boolean).join(' · ')}`).trimEnd();
+const actionLine = (url: string | null, command: string): string =>
+  slackEscaped(`    ${url === null ? '' : `${url} · `}\`${command}\``);
 
 /** `    price cx31 in fsn1: 0.03 EUR/hour → 3 EUR/hour` */
 function rowLines({ rows, more }: Rows): string[] {

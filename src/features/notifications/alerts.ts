@@ -1,48 +1,117 @@
+/** The stored alerts: the source of each, where an operator acts on it, lists, and acknowledgements. */
 import { audit } from '../../db/audit.ts';
-import type { Sql } from '../../db/connection/client.ts';
 import type { Database } from '../../db/connection/database.ts';
-import { and, eq, isNotNull, isNull, sql } from '../../db/connection/drizzle.ts';
-import { instant } from '../../db/connection/instant-text.ts';
-import { rfc3339 } from '../../db/connection/statements.ts';
-import { type alertDeliveries, alerts } from '../../db/schema.ts';
+import { and, eq, isNotNull, isNull, lt, type SQL, sql } from '../../db/connection/drizzle.ts';
+import { type RowOf, rfc3339 } from '../../db/connection/statements.ts';
+import { alerts } from '../../db/schema.ts';
 import type { Acknowledgement, OpenAlert } from '../../domain/alert.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { readSpan } from '../../domain/text/time-span.ts';
-import { sourceOfAlert } from './subject.ts';
+import type { AlertRecord } from './answers.ts';
+import type { CoreKind } from './settings.ts';
 
-type AlertColumn =
-  | 'id'
-  | 'kind'
-  | 'subject'
-  | 'summary'
-  | 'details'
-  | 'openedAt'
-  | 'resolvedAt'
-  | 'resolution';
+interface Subject {
+  readonly kind: string;
+  readonly subject: string;
+}
 
-/** All instants are RFC 3339. */
-export type AlertRecord = Readonly<Pick<typeof alerts.$inferSelect, AlertColumn>> & {
-  /** The acknowledgement that is in force, or was when the alert ended. Null for none, and after a snooze. */
-  readonly acknowledgement: Acknowledgement | null;
+interface Action {
+  /** A path of the console. */
+  readonly path: string;
+  readonly command: string;
+}
+
+interface Details {
+  readonly batch?: number;
+  readonly run?: number;
+  readonly machine?: number;
+  readonly name?: string;
+}
+
+const pageOf = (source: string) => `/sources/${encodeURIComponent(source)}`;
+const showSource = (source: string): Action => ({
+  path: pageOf(source),
+  command: `fleetbook source show ${source}`,
+});
+const showRun = (_: string, { run }: Details): Action => ({
+  path: `/runs/${run}`,
+  command: `fleetbook run ${run}`,
+});
+
+const OF_FLEETBOOK: Action = { path: '/alerts', command: 'fleetbook doctor' };
+
+/** The action of each kind of the core; null for a kind about Fleetbook itself. All kinds of features are about Fleetbook. */
+const ACTIONS: Readonly<Record<CoreKind, ((source: string, details: Details) => Action) | null>> = {
+  batch_held: (source, { batch }) => ({
+    path: batch === undefined ? '/held' : `/held/${batch}`,
+    command: `fleetbook hold show ${source}`,
+  }),
+  source_stale: showSource,
+  region_stale: showSource,
+  source_failing: showSource,
+  source_paused: showSource,
+  sold_out: (source) => ({
+    path: `${pageOf(source)}?show=excluded`,
+    command: `fleetbook excluded ${source}`,
+  }),
+  prices_moved: showRun,
+  stock_flipped: showRun,
+  machine_retiring: (_, { machine, name }) => ({
+    path: `/machines/${machine}`,
+    command: `fleetbook machines ${name}`,
+  }),
+  publication_behind: null,
+  cache_differs: null,
 };
 
+const actionOfKind = (kind: string) => (Object.hasOwn(ACTIONS, kind) ? ACTIONS[kind as CoreKind] : null);
+
+/** Returns the id of the alert's source; undefined for an alert about Fleetbook itself. */
+export function sourceOfAlert({ kind, subject }: Subject): string | undefined {
+  // The subject of a region is `hetzner/fsn1`, that of a machine `azure/eastus/Standard_D1`, that of a run `hetzner#12`.
+  return actionOfKind(kind) === null ? undefined : subject.split(/[/#]/)[0];
+}
+
+/** Returns the page and the command that solve the alert. */
+export function actionOf(alert: Subject, details: unknown): Action {
+  const action = actionOfKind(alert.kind);
+  if (action === null) return OF_FLEETBOOK;
+  return action(sourceOfAlert(alert) ?? alert.subject, (details ?? {}) as Details);
+}
+
 /** Returns open alerts, then resolved ones, each the newest first. @param limit undefined for all */
-export async function alertRecords(
-  sql: Sql,
+export function alertRecords(
+  db: Database,
   { isOpenOnly, limit }: { isOpenOnly: boolean; limit: number | undefined },
 ): Promise<AlertRecord[]> {
-  return sql<AlertRecord[]>`
-    ${reportedAlerts(sql)} ${isOpenOnly ? sql`and resolved_at is null` : sql``}
-    order by resolved_at is not null, opened_at desc, id desc limit ${limit ?? null}`;
+  return reportedAlerts(
+    db,
+    sql`${isOpenOnly ? sql`and resolved_at is null` : sql``}
+      order by resolved_at is not null, opened_at desc, id desc limit ${limit ?? null}`,
+  );
 }
 
-export async function resolvedAlerts(sql: Sql, limit: number): Promise<AlertRecord[]> {
-  return sql<AlertRecord[]>`
-    ${reportedAlerts(sql)} and resolved_at is not null order by resolved_at desc, id desc limit ${limit}`;
+export function resolvedAlerts(db: Database, limit: number): Promise<AlertRecord[]> {
+  return reportedAlerts(
+    db,
+    sql`and resolved_at is not null order by resolved_at desc, id desc limit ${limit}`,
+  );
 }
 
-export async function openAlerts(sql: Sql): Promise<OpenAlert[]> {
-  const found = await alertRecords(sql, { isOpenOnly: true, limit: undefined });
+/** Reads alerts that have opened. A condition that has not lasted for long enough has no alert yet. */
+async function reportedAlerts(db: Database, which: SQL): Promise<AlertRecord[]> {
+  const isAcknowledged = sql`
+    acknowledged_at is not null and (snoozed_until is null or snoozed_until > coalesce(resolved_at, now()))`;
+  return db.execute<RowOf<AlertRecord>>(sql`
+    select id::int, kind, subject, summary, details, resolution,
+      ${rfc3339(alerts.openedAt)} as "openedAt", ${rfc3339(alerts.resolvedAt)} as "resolvedAt",
+      case when ${isAcknowledged} then json_build_object('at', ${rfc3339(alerts.acknowledgedAt)},
+        'by', acknowledged_by, 'reason', acknowledged_reason, 'until', ${rfc3339(alerts.snoozedUntil)}) end as acknowledgement
+    from alerts where notified_at is not null ${which}`);
+}
+
+export async function openAlerts(db: Database): Promise<OpenAlert[]> {
+  const found = await alertRecords(db, { isOpenOnly: true, limit: undefined });
   return found.map(({ id, kind, subject, summary, acknowledgement }) => ({
     id,
     kind,
@@ -53,71 +122,25 @@ export async function openAlerts(sql: Sql): Promise<OpenAlert[]> {
   }));
 }
 
-export async function openSince(sql: Sql, kind: string): Promise<string | null> {
-  const [row] = await sql<{ at: string | null }[]>`
-    select ${instant(sql, 'min(opened_at)')} as at
-    from alerts where kind = ${kind} and resolved_at is null`;
+/** Returns when the open alert of a kind opened (RFC 3339); null if none is open. */
+export async function openSince(db: Database, kind: string): Promise<string | null> {
+  const [row] = await db
+    .select({ at: rfc3339(sql`min(${alerts.openedAt})`) })
+    .from(alerts)
+    .where(and(eq(alerts.kind, kind), isNull(alerts.resolvedAt)));
   return row?.at ?? null;
 }
 
-/** Returns a text that changes with every open alert and every message. */
-export async function alertActivity(sql: Sql): Promise<string> {
-  const [row] = await sql<{ mark: string }[]>`
+/** Returns a text that changes with every open alert and every message to operators. */
+export async function alertActivity(db: Database): Promise<string> {
+  const [row] = await db.execute<{ mark: string }>(sql`
     select md5(concat_ws(',',
-      (select string_agg(concat_ws(':', a.id, a.told_at), ',' order by a.id) from alerts a where a.resolved_at is null),
-      (select max(id) from alert_deliveries),
-      (select concat_ws(':', count(*), sum(d.attempts)) from alert_deliveries d
-        where d.delivered_at is null and d.gave_up_at is null))) as mark`;
+      (select string_agg(concat_ws(':', a.id, a.notified_at), ',' order by a.id) from alerts a where a.resolved_at is null),
+      (select max(id) from messages where webhook is null),
+      (select concat_ws(':', count(*), sum(m.attempts)) from messages m
+        where m.webhook is null and m.delivered_at is null and m.gave_up_at is null))) as mark`);
   return row?.mark ?? '';
 }
-
-const isAcknowledged = (sql: Sql) => sql`
-  (acknowledged_at is not null and (snoozed_until is null or snoozed_until > coalesce(resolved_at, now())))`;
-
-/** Alerts that have opened. A condition that has not lasted for long enough has no alert yet. */
-const reportedAlerts = (sql: Sql) => sql`
-  select id::int, kind, subject, summary, details, resolution,
-    ${instant(sql, 'opened_at')} as "openedAt", ${instant(sql, 'resolved_at')} as "resolvedAt",
-    case when ${isAcknowledged(sql)} then json_build_object('at', ${instant(sql, 'acknowledged_at')},
-      'by', acknowledged_by, 'reason', acknowledged_reason, 'until', ${instant(sql, 'snoozed_until')}) end as acknowledgement
-  from alerts where told_at is not null`;
-
-type Delivery = Readonly<typeof alertDeliveries.$inferSelect>;
-
-export interface DeliveryRecord extends Omit<Delivery, 'gaveUpAt' | 'nextAttemptAt'> {
-  readonly state: 'waiting' | 'delivered' | 'given up';
-  readonly nextAttemptAt: string | null;
-}
-
-/**
- * Returns a page of the messages that match, the newest first, and the number of all that match.
- * @param page.search a part of the webhook's id, the message's id, its last error or its body, in any case
- */
-export async function findDeliveries(
-  sql: Sql,
-  page: {
-    readonly search?: string | undefined;
-    readonly state?: DeliveryRecord['state'] | undefined;
-    readonly limit: number | undefined;
-    readonly offset?: number;
-  },
-) {
-  const { search = null, state = null, limit = null, offset = 0 } = page;
-  const found = sql`from (${deliveries(sql)}) d where (${state}::text is null or state = ${state}) and (${search}::text is null
-    or position(lower(${search}) in lower(concat_ws(' ', webhook, "messageId", "lastError", body::text))) > 0)`;
-  const [[counted], rows] = await Promise.all([
-    sql<{ total: number }[]>`select count(*)::int as total ${found}`,
-    sql<DeliveryRecord[]>`select * ${found} order by id desc limit ${limit} offset ${offset}`,
-  ]);
-  return { total: counted?.total ?? 0, rows };
-}
-
-const deliveries = (sql: Sql) => sql`
-  select id::int, webhook, message_id as "messageId", attempts, last_error as "lastError", body,
-    case when delivered_at is not null then 'delivered' when gave_up_at is not null then 'given up' else 'waiting' end as state,
-    ${instant(sql, 'created_at')} as "createdAt", ${instant(sql, 'delivered_at')} as "deliveredAt",
-    case when delivered_at is null and gave_up_at is null then ${instant(sql, 'next_attempt_at')} end as "nextAttemptAt"
-  from alert_deliveries`;
 
 const LONGEST_SNOOZE_MS = 30 * 86_400_000;
 
@@ -163,4 +186,11 @@ export async function acknowledgeAlert(
     const acknowledgement: Acknowledgement = { at, by, reason, until };
     return { kind, subject, acknowledgement };
   });
+}
+
+/** Days for which resolved alerts are stored. */
+const STORED_DAYS = 90;
+
+export async function pruneAlerts(db: Database): Promise<void> {
+  await db.delete(alerts).where(lt(alerts.resolvedAt, sql`now() - make_interval(days => ${STORED_DAYS})`));
 }

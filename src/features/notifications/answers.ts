@@ -1,6 +1,34 @@
-/** The answers of the routes of alerts. The console in the browser shares these types. */
-import type { AlertRecord, DeliveryRecord } from './alerts.ts';
-import type { Webhook } from './rules.ts';
+/** Stored alerts and messages as commands and routes show them. The console in the browser shares these types. */
+import type { Acknowledgement } from '../../domain/alert.ts';
+
+/** All instants are RFC 3339. */
+export interface AlertRecord {
+  readonly id: number;
+  readonly kind: string;
+  readonly subject: string;
+  readonly summary: string;
+  readonly details: unknown;
+  readonly openedAt: string;
+  readonly resolvedAt: string | null;
+  readonly resolution: string | null;
+  /** The acknowledgement that is in force, or was when the alert ended. Null for none, and after a snooze. */
+  readonly acknowledgement: Acknowledgement | null;
+}
+
+/** A message to operators. All instants are RFC 3339. */
+export interface DeliveryRecord {
+  readonly id: number;
+  /** The configured id of the receiver. */
+  readonly webhook: string;
+  readonly messageId: string;
+  readonly body: unknown;
+  readonly attempts: number;
+  readonly state: 'waiting' | 'delivered' | 'given up';
+  readonly createdAt: string;
+  readonly deliveredAt: string | null;
+  readonly nextAttemptAt: string | null;
+  readonly lastError: string | null;
+}
 
 export interface ShownAlert extends AlertRecord {
   /** The source that the alert is about; null for an alert about Fleetbook itself. */
@@ -9,7 +37,9 @@ export interface ShownAlert extends AlertRecord {
   readonly path: string;
 }
 
-export interface ShownWebhook extends Pick<Webhook, 'id' | 'format'> {
+export interface ShownWebhook {
+  readonly id: string;
+  readonly format: 'standard' | 'slack';
   readonly isSigned: boolean;
   readonly kinds: readonly string[] | null;
 }

@@ -1,31 +1,31 @@
-/** Sends the stored messages of receivers, oldest first, and stores the result of each attempt. */
+/** Sends the waiting messages of a recipient in order, and stores the result of each attempt in the message's row. */
+import type { Logger } from 'pino';
 import type { Database } from '../../db/connection/connect.ts';
 import { sql } from '../../db/connection/drizzle.ts';
 import { nameOf, type RowOf } from '../../db/connection/statements.ts';
-import type { alertDeliveries, webhookMessages } from '../../db/schema.ts';
+import { messages } from '../../db/schema.ts';
+import { isTo, isWaiting, type Recipient } from './messages.ts';
 import { type OutgoingMessage, type Receiver, send } from './send.ts';
 
 const FIRST_PAUSE_MS = 15_000;
 const LONGEST_PAUSE_MS = 15 * 60_000;
 /** The age at which a message gets its last attempt. */
 const GIVE_UP_AFTER_MS = 3 * 24 * 3_600_000;
-/** Days for which finished messages are stored. */
-const STORED_DAYS = 90;
 /** Time that an attempt has alone. Afterwards another worker may send the message: the first one has died. */
 const LEASE_SECONDS = 60;
+/** Time that a recipient occupies a place of a worker. A slow one with many messages continues in the next minute. */
+const TURN_MS = 60_000;
 
-export type MessageTable = typeof alertDeliveries | typeof webhookMessages;
+/** The address of a recipient, and the form of its messages. */
+export interface RecipientAddress extends Receiver {
+  readonly to: Recipient;
+  textOf(body: unknown): string;
+}
 
-export interface DeliverOptions<Body> {
+export interface DeliverOptions {
   readonly db: Database;
-  readonly table: MessageTable;
-  readonly webhook: string | number;
-  readonly receiver: Receiver;
-  readonly bodyText: (body: Body) => string;
-  /** Receives the error of a message's last attempt. */
-  readonly onGivenUp: (error: string) => void;
-  /** Returns milliseconds since the epoch. */
-  readonly now?: (() => number) | undefined;
+  readonly recipient: RecipientAddress;
+  readonly logger: Logger;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -43,87 +43,77 @@ interface FailedAttempt {
   readonly isLast: boolean;
 }
 
-const isWaiting = ({ deliveredAt, gaveUpAt }: MessageTable) =>
-  sql`${deliveredAt} is null and ${gaveUpAt} is null`;
-
-/** Sends all waiting messages in order. @returns milliseconds until the next attempt; undefined if none is due */
-export async function deliver<Body>(options: DeliverOptions<Body>): Promise<number | undefined> {
-  for (;;) {
-    const claimed = await claimNext(options);
+/** Sends the waiting messages in order. @returns milliseconds until the next attempt; undefined if no attempt has failed */
+export async function deliver(options: DeliverOptions): Promise<number | undefined> {
+  const { db, recipient, logger } = options;
+  const end = Date.now() + TURN_MS;
+  while (Date.now() < end) {
+    const claimed = await claimNext(db, recipient.to);
     if (claimed === undefined) return undefined;
-    const message = { messageId: claimed.messageId, body: options.bodyText(claimed.body as Body) };
+    const message = { messageId: claimed.messageId, body: recipient.textOf(claimed.body) };
     const result = await attempt(options, claimed, message);
     if (result === 'stopped') return undefined;
     if (result === 'delivered') continue;
     if (!result.isLast) return result.pauseMs;
-    options.onGivenUp(result.error);
+    logger.warn(
+      { ...recipient.to, error: result.error },
+      'a message is given up after three days of failed attempts',
+    );
   }
+  return undefined;
 }
 
 /** Takes the oldest waiting message for one attempt. A later message waits for it, so the order is kept. */
-async function claimNext({
-  db,
-  table,
-  webhook,
-}: Pick<DeliverOptions<unknown>, 'db' | 'table' | 'webhook'>): Promise<ClaimedMessage | undefined> {
-  const { id, messageId, body, attempts, nextAttemptAt, createdAt } = table;
+async function claimNext(db: Database, to: Recipient): Promise<ClaimedMessage | undefined> {
+  const { id, messageId, body, attempts, nextAttemptAt, createdAt } = messages;
   // No transaction waits for the receiver: a slow receiver must not occupy a connection of the worker.
   const [row] = await db.execute<RowOf<ClaimedMessage>>(sql`
-    update ${table} set ${nameOf(attempts)} = ${attempts} + 1,
+    update ${messages} set ${nameOf(attempts)} = ${attempts} + 1,
       ${nameOf(nextAttemptAt)} = now() + make_interval(secs => ${LEASE_SECONDS})
-    where ${nextAttemptAt} <= now() and ${isWaiting(table)} and ${id} = (
-      select oldest.id from ${table} oldest
-      where oldest.webhook = ${webhook} and oldest.delivered_at is null and oldest.gave_up_at is null
-      order by oldest.id limit 1)
+    where ${nextAttemptAt} <= now() and ${isWaiting}
+      and ${id} = (select min(${id}) from ${messages} where ${isTo(to)} and ${isWaiting})
     returning ${id}::text as id, ${messageId} as "messageId", ${body} as body, ${attempts} as attempts,
       ${createdAt} as "createdAt"`);
   return row;
 }
 
-async function attempt<Body>(
-  { db, table, receiver, now = Date.now, signal }: DeliverOptions<Body>,
+async function attempt(
+  { db, recipient, signal }: DeliverOptions,
   { id, attempts, createdAt }: ClaimedMessage,
   message: OutgoingMessage,
 ): Promise<FailedAttempt | 'delivered' | 'stopped'> {
-  const error = await send(receiver, message, now(), signal);
+  const error = await send(recipient, message, Date.now(), signal);
   // A worker that was frozen for longer than its lease may end after another worker's attempt, which counts then.
-  const isOwn = sql`${table.id} = ${id} and ${table.attempts} = ${attempts} and ${isWaiting(table)}`;
+  const isOwn = sql`${messages.id} = ${id} and ${messages.attempts} = ${attempts} and ${isWaiting}`;
   if (error === undefined) {
     await db.execute(sql`
-      update ${table} set ${nameOf(table.deliveredAt)} = now(), ${nameOf(table.lastError)} = null
-      where ${table.id} = ${id}`);
+      update ${messages} set ${nameOf(messages.deliveredAt)} = now(), ${nameOf(messages.lastError)} = null
+      where ${messages.id} = ${id}`);
     return 'delivered';
   }
   // The worker stops: its own end is no failure of the receiver.
   if (signal?.aborted) {
     await db.execute(sql`
-      update ${table} set ${nameOf(table.attempts)} = ${table.attempts} - 1, ${nameOf(table.nextAttemptAt)} = now()
+      update ${messages} set ${nameOf(messages.attempts)} = ${messages.attempts} - 1, ${nameOf(messages.nextAttemptAt)} = now()
       where ${isOwn}`);
     return 'stopped';
   }
   const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attempts - 1, 20));
-  const isLast = now() - Date.parse(createdAt) > GIVE_UP_AFTER_MS;
+  const isLast = Date.now() - Date.parse(createdAt) > GIVE_UP_AFTER_MS;
   await db.execute(sql`
-    update ${table} set ${nameOf(table.lastError)} = ${error},
-      ${nameOf(table.nextAttemptAt)} = now() + make_interval(secs => ${pauseMs / 1000}),
-      ${nameOf(table.gaveUpAt)} = case when ${isLast} then now() end
+    update ${messages} set ${nameOf(messages.lastError)} = ${error},
+      ${nameOf(messages.nextAttemptAt)} = now() + make_interval(secs => ${pauseMs / 1000}),
+      ${nameOf(messages.gaveUpAt)} = case when ${isLast} then now() end
     where ${isOwn}`);
   return { error, pauseMs, isLast };
 }
 
-/** Returns the receivers whose oldest waiting message is due. */
-export async function dueWebhooks(db: Database, table: MessageTable): Promise<string[]> {
-  const rows = await db.execute<{ webhook: string }>(sql`
-    select next.webhook::text from (
-      select distinct on (${table.webhook}) ${table.webhook} as webhook, ${table.nextAttemptAt} as at
-      from ${table} where ${isWaiting(table)} order by ${table.webhook}, ${table.id}
-    ) next where next.at <= now()`);
-  return rows.map(({ webhook }) => webhook);
-}
-
-/** Deletes messages that were delivered or given up long ago. */
-export async function pruneMessages(db: Database, table: MessageTable): Promise<void> {
-  await db.execute(sql`
-    delete from ${table}
-    where coalesce(${table.deliveredAt}, ${table.gaveUpAt}) < now() - make_interval(days => ${STORED_DAYS})`);
+/** Returns the recipients whose oldest waiting message is due. */
+export async function dueRecipients(db: Database): Promise<Recipient[]> {
+  const rows = await db.execute<{ webhook: number | null; receiver: string }>(sql`
+    select next.webhook, next.receiver from (
+      select distinct on (webhook, receiver) webhook, receiver, next_attempt_at
+      from messages where ${isWaiting} order by webhook, receiver, id
+    ) next where next.next_attempt_at <= now()`);
+  return rows.map(({ webhook, receiver }) => (webhook === null ? { receiver } : { webhook }));
 }

@@ -1,14 +1,14 @@
-import type { Sql } from '../../db/connection/client.ts';
+/** Opens and resolves alerts as conditions begin and end. */
 import { type ClientDatabase, type Database, transactionOn } from '../../db/connection/database.ts';
 import { and, inArray, isNull, lt, lte, notInArray, or, sql } from '../../db/connection/drizzle.ts';
 import { nameOf } from '../../db/connection/statements.ts';
 import type { JudgedSource } from '../../db/problems.ts';
-import { alertDeliveries, alerts } from '../../db/schema.ts';
+import { alerts } from '../../db/schema.ts';
 import type { Condition } from '../../domain/alert.ts';
 import { type AlertChanges, type AlertRow, messagesFor } from './alert-messages.ts';
-import { findConditions } from './conditions.ts';
-import type { AlertRules } from './rules.ts';
-import { findPriceMoves, findStockFlips } from './run-events.ts';
+import { findConditions, findOccurrences } from './conditions.ts';
+import { enqueue } from './messages.ts';
+import type { AlertRules } from './settings.ts';
 
 /** Any number that no other advisory lock of the product uses. */
 const EVALUATION_LOCK = 7_155_239;
@@ -21,33 +21,30 @@ export async function evaluateAlerts(
   sources: readonly JudgedSource[],
   rules: AlertRules,
   now: Date,
-  findMore: (sql: Sql) => Promise<readonly Condition[]> = async () => [],
+  findMore: (sql: ClientDatabase['$client']) => Promise<readonly Condition[]> = async () => [],
 ): Promise<AlertChanges | undefined> {
   return transactionOn(db, async (tx) => {
-    const { $client } = tx;
     const [lock] = await tx.execute<{ got: boolean }>(
       sql`select pg_try_advisory_xact_lock(${EVALUATION_LOCK}) as got`,
     );
     if (!lock?.got) return undefined;
     // Only with the lock: a worker that reads earlier may report what another worker has just reported.
-    const [lasting, more, moves, flips] = await Promise.all([
-      findConditions($client, sources, rules, now),
-      findMore($client),
-      findPriceMoves($client, rules),
-      findStockFlips(tx),
+    const [lasting, more, occurrences] = await Promise.all([
+      findConditions(tx, sources, rules, now),
+      findMore(tx.$client),
+      findOccurrences(tx, rules),
     ]);
-    const changes = await reconcile(tx, [...lasting, ...more], [...moves, ...flips], rules.repeatHours);
-    const messages = messagesFor(rules, changes, now);
-    if (messages.length > 0) await tx.insert(alertDeliveries).values(messages);
+    const changes = await reconcile(tx, [...lasting, ...more], occurrences, rules.repeatHours);
+    await enqueue(tx, messagesFor(rules, changes, now));
     return changes;
   });
 }
 
-/** @param lasting an open alert without its condition resolves @param events their alerts open and resolve at once */
+/** @param lasting an open alert without its condition resolves @param occurrences their alerts open and resolve at once */
 async function reconcile(
   tx: Database,
   lasting: readonly Condition[],
-  events: readonly Condition[],
+  occurrences: readonly Condition[],
   repeatHours: number,
 ): Promise<AlertChanges> {
   const keys = lasting.map(keyOf);
@@ -60,7 +57,7 @@ async function reconcile(
     .where(isOver)
     .returning();
   await insertOrUpdate(tx, lasting);
-  const opened = [...(await open(tx, lasting)), ...(await insertEvents(tx, events))];
+  const opened = [...(await open(tx, lasting)), ...(await insertOccurrences(tx, occurrences))];
   if (keys.length === 0) return { opened, repeated: [], resolved };
   const repeated = await tx
     .update(alerts)
@@ -106,12 +103,12 @@ async function insertOrUpdate(tx: Database, conditions: readonly Condition[]): P
     });
 }
 
-async function insertEvents(tx: Database, events: readonly Condition[]): Promise<AlertRow[]> {
-  if (events.length === 0) return [];
+async function insertOccurrences(tx: Database, occurrences: readonly Condition[]): Promise<AlertRow[]> {
+  if (occurrences.length === 0) return [];
   const times = { notifiedAt: sql`now()`, resolvedAt: sql`now()` };
   return tx
     .insert(alerts)
-    .values(events.map((event) => ({ ...rowOf(event), ...times })))
+    .values(occurrences.map((each) => ({ ...rowOf(each), ...times })))
     .returning();
 }
 

@@ -1,5 +1,27 @@
-/** The bodies of messages: type, time and data, as in standardwebhooks.com. */
-import type { WEBHOOK_EVENTS } from '../../db/schema.ts';
+/** Events of an organization: which changes its webhooks receive, and in which form. */
+import { type ClientDatabase, type Database, transactionOn } from '../../db/connection/database.ts';
+import { and, asc, eq, gt, isNull, lte, sql } from '../../db/connection/drizzle.ts';
+import { array, type RowOf } from '../../db/connection/statements.ts';
+import { storedCurrency } from '../../db/prices/currency.ts';
+import { recentStockFlips } from '../../db/runs/stock-flips.ts';
+import {
+  feedChanges,
+  feedHead,
+  organizations,
+  organizationWebhooks,
+  type SeenState,
+  type WEBHOOK_EVENTS,
+} from '../../db/schema.ts';
+import {
+  type BookForTerm,
+  bookForTerm,
+  type PriceBookEntry,
+  type SelectedMachine,
+} from '../../domain/prices/price-book.ts';
+import { nodePrice, nodePriceBy } from '../../market/market.ts';
+import { BOOK_ENTRY_JSON } from '../../snapshot/document/price-book.ts';
+import { countWaiting, enqueue } from './messages.ts';
+import { type PossibleSaving, possibleSavings } from './possible-savings.ts';
 
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
 
@@ -86,12 +108,257 @@ export interface ProviderFlip {
   readonly more: number;
 }
 
-/** A cluster that another machine of its region would make cheaper. */
-export interface PossibleSaving {
-  readonly slug: string;
+/**
+ * Messages that may wait for one receiver. A webhook with more is not checked until some are delivered or given up, so its
+ * events wait where they are stored anyway.
+ */
+export const MOST_WAITING = 100;
+const ROWS_PER_MESSAGE = 500;
+
+type Content = Pick<WebhookMessage, 'type' | 'data'>;
+
+/**
+ * Finds the events of a webhook, and stores their messages in the same transaction as what it has seen.
+ * @returns the number of new messages
+ */
+export async function collectEvents(db: ClientDatabase, id: number, now: Date): Promise<number> {
+  return transactionOn(db, async (tx) => {
+    const [found] = await tx
+      .select({ webhook: organizationWebhooks, slug: organizations.slug })
+      .from(organizationWebhooks)
+      .innerJoin(organizations, eq(organizations.id, organizationWebhooks.organizationId))
+      .where(and(eq(organizationWebhooks.id, id), isNull(organizations.deletedAt)))
+      // Another worker checks it, or removes it.
+      .for('update', { of: organizationWebhooks, skipLocked: true });
+    if (!found || (await countWaiting(tx, { webhook: id })) >= MOST_WAITING) return 0;
+    const { webhook, slug } = found;
+    const { position, parts } = await changedClusters(tx, webhook.organizationId, webhook.position);
+    const contents: Content[] = webhook.events.includes('clusters')
+      ? parts.map((part) => ({ type: 'clusters.changed', data: { organization: slug, ...part } }))
+      : [];
+    const prices = webhook.events.includes('prices')
+      ? await changedPrices(tx, webhook.organizationId, webhook.seen?.prices, now)
+      : undefined;
+    for (const machines of chunks(prices?.machines ?? []))
+      contents.push({ type: 'prices.changed', data: { organization: slug, machines } });
+    const { threshold } = webhook;
+    const savings =
+      threshold === null
+        ? undefined
+        : await possibleSavings(tx.$client, webhook.organizationId, threshold, webhook.seen?.savings, now);
+    for (const clusters of chunks(savings?.clusters ?? [])) {
+      const terms = { threshold: threshold ?? '', currency: (await storedCurrency(tx.$client)) ?? null };
+      contents.push({ type: 'savings.possible', data: { organization: slug, ...terms, clusters } });
+    }
+    const stock = webhook.events.includes('stock')
+      ? await flippedStock(tx, webhook.organizationId, webhook.seen?.stock)
+      : undefined;
+    if (stock && stock.flips.length > 0)
+      contents.push({ type: 'stock.flipped', data: { organization: slug, flips: stock.flips } });
+    const seen: SeenState = {
+      ...(prices && { prices: prices.seen }),
+      ...(savings?.seen && { savings: savings.seen }),
+      ...(stock && { stock: stock.seen }),
+    };
+    await store(tx, id, { position, seen }, contents, now);
+    return contents.length;
+  });
+}
+
+const chunks = <T>(rows: readonly T[]): T[][] =>
+  Array.from({ length: Math.ceil(rows.length / ROWS_PER_MESSAGE) }, (_, i) =>
+    rows.slice(i * ROWS_PER_MESSAGE, (i + 1) * ROWS_PER_MESSAGE),
+  );
+
+async function store(
+  tx: Database,
+  id: number,
+  { position, seen }: { readonly position: number; readonly seen: SeenState },
+  contents: readonly Content[],
+  now: Date,
+): Promise<void> {
+  await tx
+    .update(organizationWebhooks)
+    .set({ position, seen })
+    .where(
+      and(
+        eq(organizationWebhooks.id, id),
+        sql`(${organizationWebhooks.position}, ${organizationWebhooks.seen}) is distinct from
+          (${position}::bigint, ${JSON.stringify(seen)}::text::jsonb)`,
+      ),
+    );
+  const timestamp = now.toISOString();
+  const bodies = contents.map(({ type, data }): WebhookMessage => ({ type, timestamp, data }));
+  await enqueue(
+    tx,
+    bodies.map((body) => ({ to: { webhook: id }, body })),
+  );
+}
+
+/** Rows of the feed that one check reads. A row has at most 500 changes. The next check reads the others. */
+const MOST_ROWS = 20;
+
+/**
+ * Reads changes of an organization's clusters from the feed: a change is in it when readers have it.
+ * @param after the position that earlier messages reached
+ */
+async function changedClusters(db: Database, organizationId: number, after: number) {
+  const [head] = await db.select({ position: feedHead.position, pruned: feedHead.pruned }).from(feedHead);
+  if (!head) throw new Error('unreachable: the feed has a head');
+  const rows = await db
+    .select({ last: feedChanges.last, kinds: feedChanges.kinds, slugs: feedChanges.slugs })
+    .from(feedChanges)
+    .where(
+      and(
+        eq(feedChanges.organizationId, organizationId),
+        gt(feedChanges.last, after),
+        lte(feedChanges.last, head.position),
+      ),
+    )
+    .orderBy(asc(feedChanges.last))
+    .limit(MOST_ROWS);
+  const parts = rows.map(({ kinds, slugs }) => ({
+    clusters: kinds.flatMap((kind, n) => {
+      const change = /^cluster\.(created|changed|deleted)$/.exec(kind)?.[1] as
+        | ClustersChanged['clusters'][number]['change']
+        | undefined;
+      const slug = slugs?.[n];
+      return change === undefined || slug === undefined ? [] : [{ change, slug }];
+    }),
+    incomplete: false,
+  }));
+  return {
+    parts: [...(head.pruned > after ? [{ clusters: [], incomplete: true }] : []), ...parts],
+    /** The position of the feed that the parts reach. */
+    position: rows.length < MOST_ROWS ? head.position : (rows.at(-1)?.last ?? head.position),
+  };
+}
+
+/** Slugs of clusters that a message names for a machine or a provider. */
+const MOST_SLUGS = 100;
+
+interface UsedMachine extends SelectedMachine {
   readonly provider: string;
   readonly region: string;
-  readonly machine: { readonly id: number; readonly name: string };
-  readonly alternative: { readonly id: number; readonly name: string };
-  readonly saving_per_month: number;
+  readonly price: string | null;
+  readonly amount: string;
+  readonly per: string;
+  readonly currency: string;
+  readonly isPublished: boolean;
+  readonly clusters: number;
+  readonly slugs: readonly string[];
+}
+
+type SeenPrices = NonNullable<SeenState['prices']>;
+
+/**
+ * Compares the prices with those of the last check. An exchange rate changes no price of a source, so it is no event.
+ * @param before undefined at the first check, which finds no change
+ */
+async function changedPrices(
+  db: Database,
+  organizationId: number,
+  before: SeenPrices | undefined,
+  now: Date,
+) {
+  const changes: { readonly machine: UsedMachine; readonly old: string }[] = [];
+  const seen: Record<string, string> = {};
+  for (const machine of await usedMachines(db, organizationId)) {
+    const { id, isPublished } = machine;
+    const stated = textOf(machine);
+    const old = before?.[id];
+    // Readers do not have the price yet. The next check compares it.
+    seen[id] = old !== undefined && !isPublished ? old : stated;
+    if (old !== undefined && old !== seen[id]) changes.push({ machine, old });
+  }
+  const entries = changes.length > 0 ? await priceBookOf(db, organizationId) : [];
+  const book = bookForTerm(entries, 'on_demand', now.getTime());
+  const machines = changes.map(({ machine, old }) => changed(machine, priceIn(old), book));
+  return { machines, seen };
+}
+
+async function priceBookOf(db: Database, organizationId: number): Promise<PriceBookEntry[]> {
+  const rows = await db.execute<RowOf<{ entry: PriceBookEntry }>>(sql`
+    select ${sql.raw(BOOK_ENTRY_JSON)} as entry from price_book_entries e where e.organization_id = ${organizationId}`);
+  return [...rows].map(({ entry }) => entry);
+}
+
+function usedMachines(db: Database, organizationId: number) {
+  return db.execute<RowOf<UsedMachine>>(sql`
+    select m.id, m.name, m.region_id as "regionId", r.provider_id as "providerId", p.name as provider, r.code as region, m.price::text as price,
+      trim_scale(m.source_amount)::text as amount, m.source_per as per, m.source_currency as currency,
+      r.published_version >= r.version as "isPublished", used.clusters, used.slugs
+    from (
+      select machine_id, count(*)::int as clusters,
+        (array_agg(slug order by slug collate "C"))[:${sql.raw(String(MOST_SLUGS))}] as slugs
+      from clusters where organization_id = ${organizationId} and retired_at is null group by machine_id
+    ) used join machines m on m.id = used.machine_id join regions r on r.id = m.region_id
+    join providers p on p.id = r.provider_id
+    where m.source_amount is not null
+    order by m.id`);
+}
+
+const textOf = ({ amount, per, currency }: StatedPrice): string => `${amount} ${currency}/${per}`;
+
+function priceIn(text: string): StatedPrice {
+  const [, amount = '', currency = '', per = ''] = /^(\S+) ([^\s/]+)\/(\S+)$/.exec(text) ?? [];
+  return { amount, per, currency };
+}
+
+function changed(
+  { amount, per, currency, price, clusters, slugs, ...machine }: UsedMachine,
+  before: StatedPrice,
+  book: BookForTerm,
+): ChangedPrice {
+  const { id, name, provider, region } = machine;
+  const list = price === null ? null : nodePrice(price, null);
+  const own = nodePriceBy(list, book.entryOf(machine));
+  return {
+    ...{ id, name, provider, region },
+    before,
+    after: { amount, per, currency },
+    price: own && Number(own.price),
+    list_price: list && Number(list.price),
+    clusters: slugs,
+    more: clusters - slugs.length,
+  };
+}
+
+/**
+ * Returns the flips of providers whose machines the organization's clusters use.
+ * @param before the last seen run; undefined at the first check, which finds no flip
+ */
+async function flippedStock(
+  db: Database,
+  organizationId: number,
+  before: number | undefined,
+): Promise<{ readonly flips: readonly ProviderFlip[]; readonly seen: number }> {
+  const recent = await recentStockFlips(db);
+  const seen = Math.max(before ?? 0, ...recent.map(({ runId }) => runId));
+  const fresh = before === undefined ? [] : recent.filter(({ runId }) => runId > before);
+  if (fresh.length === 0) return { flips: [], seen };
+  const sources = fresh.map(({ sourceId }) => sourceId);
+  const used = await db.execute<{
+    sourceId: string;
+    provider: string;
+    clusters: number;
+    slugs: string[];
+  }>(sql`
+    select m.source_id as "sourceId", p.name as provider, count(*)::int as clusters,
+      (array_agg(c.slug order by c.slug collate "C"))[:${sql.raw(String(MOST_SLUGS))}] as slugs
+    from clusters c join machines m on m.id = c.machine_id join regions r on r.id = m.region_id
+    join providers p on p.id = r.provider_id
+    where c.organization_id = ${organizationId} and c.retired_at is null and m.source_id = any(${array(sources, 'text')})
+    group by 1, 2`);
+  const flips = fresh.flatMap(({ sourceId, runId: _, ...counts }) =>
+    used
+      .filter((each) => each.sourceId === sourceId)
+      .map(({ provider, clusters, slugs }) => ({
+        provider,
+        ...counts,
+        clusters: slugs,
+        more: clusters - slugs.length,
+      })),
+  );
+  return { flips, seen };
 }

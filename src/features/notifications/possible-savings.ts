@@ -11,7 +11,16 @@ import {
   shownMonth,
 } from '../../market/market.ts';
 import { storedEntries } from '../../snapshot/document/price-book.ts';
-import type { PossibleSaving } from './events.ts';
+
+/** A cluster that another machine of its region would make cheaper. */
+export interface PossibleSaving {
+  readonly slug: string;
+  readonly provider: string;
+  readonly region: string;
+  readonly machine: { readonly id: number; readonly name: string };
+  readonly alternative: { readonly id: number; readonly name: string };
+  readonly saving_per_month: number;
+}
 
 type SeenSavings = NonNullable<SeenState['savings']>;
 

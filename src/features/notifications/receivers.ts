@@ -1,14 +1,63 @@
-/** The stored webhooks. The transaction of each change writes its audit row, which holds no secret. */
+/** Who receives messages: the operators' configured receivers, and the stored webhooks of organizations. */
 import { audit } from '../../db/audit.ts';
 import type { Database } from '../../db/connection/connect.ts';
 import { and, eq, isNotNull, sql } from '../../db/connection/drizzle.ts';
 import { type RowOf, rfc3339 } from '../../db/connection/statements.ts';
 import type { Organization } from '../../db/organizations.ts';
-import { feedHead, organizations, organizationWebhooks, webhookMessages } from '../../db/schema.ts';
+import { feedHead, messages, organizations, organizationWebhooks } from '../../db/schema.ts';
 import type { Decider } from '../../domain/operator.ts';
-import { pruneMessages } from './deliver.ts';
-import type { WebhookEvent } from './events.ts';
-import { newSecret } from './send.ts';
+import { type AlertMessage, bodyText, testMessage } from './alert-messages.ts';
+import type { RecipientAddress } from './deliver.ts';
+import type { WebhookEvent, WebhookMessage } from './events.ts';
+import { isWaiting, newMessageId } from './messages.ts';
+import { newSecret, send } from './send.ts';
+import type { AlertReceiver } from './settings.ts';
+
+export const operatorsRecipient = (receiver: AlertReceiver): RecipientAddress => ({
+  to: { receiver: receiver.id },
+  url: receiver.url,
+  secret: receiver.secret,
+  textOf: (body) => bodyText(body as AlertMessage, receiver.format),
+});
+
+export const organizationsRecipient = ({ id, url, secret }: StoredWebhook): RecipientAddress => ({
+  to: { webhook: id },
+  url,
+  secret,
+  textOf: JSON.stringify,
+});
+
+/** Sends a message without an alert at once. @returns the error if the receiver does not accept it */
+export async function testReceiver(
+  db: Database,
+  receiver: AlertReceiver,
+  decider: Decider,
+): Promise<string | undefined> {
+  // A receiver gets a message only after the test's row is committed.
+  await audit(db, decider, { action: 'alert.test', subject: { kind: 'webhook', id: receiver.id } });
+  const now = new Date();
+  return sendNow(operatorsRecipient(receiver), testMessage(now), now);
+}
+
+/** Sends a message without an event at once. @returns the error if the receiver does not accept it */
+export async function testWebhook(
+  db: Database,
+  webhook: StoredWebhook,
+  { slug }: Organization,
+  decider: Decider,
+): Promise<string | undefined> {
+  await auditWebhook(db, decider, 'webhook.test', webhook.id, { organization: slug });
+  const now = new Date();
+  const body: WebhookMessage = {
+    type: 'webhook.test',
+    timestamp: now.toISOString(),
+    data: { organization: slug },
+  };
+  return sendNow(organizationsRecipient(webhook), body, now);
+}
+
+const sendNow = (recipient: RecipientAddress, body: object, now: Date): Promise<string | undefined> =>
+  send(recipient, { messageId: newMessageId(), body: recipient.textOf(body) }, now.getTime());
 
 /** An organization's webhooks cost every check, so their number is limited. */
 export const MOST_WEBHOOKS = 20;
@@ -20,8 +69,8 @@ export interface NewWebhook {
   readonly threshold?: string | undefined;
 }
 
-/** Writes an audit row about a webhook. */
-export const record = (
+/** The transaction of each change of a webhook writes a row, which holds no secret. */
+const auditWebhook = (
   db: Database,
   decider: Decider,
   action: `webhook.${string}`,
@@ -58,15 +107,14 @@ export async function addWebhook(
       .returning({ id: organizationWebhooks.id });
     if (!row) throw new Error('unreachable: the row is inserted');
     const details = { organization: slug, origin: url.origin, events, threshold: threshold ?? null };
-    await record(tx, decider, 'webhook.add', row.id, details);
+    await auditWebhook(tx, decider, 'webhook.add', row.id, details);
     return { id: row.id, secret };
   });
 }
 
 /** Returns webhooks without their secrets and the paths of their addresses, which may hold another one. */
 export async function listWebhooks(db: Database, organizationId: number) {
-  const { webhook, id, deliveredAt, gaveUpAt } = webhookMessages;
-  const own = eq(webhook, organizationWebhooks.id);
+  const own = eq(messages.webhook, organizationWebhooks.id);
   const rows = await db
     .select({
       id: organizationWebhooks.id,
@@ -74,13 +122,13 @@ export async function listWebhooks(db: Database, organizationId: number) {
       events: organizationWebhooks.events,
       threshold: organizationWebhooks.threshold,
       createdAt: sql<string>`${rfc3339(organizationWebhooks.createdAt)}`,
-      waiting: sql<number>`(
-        select count(*)::int from ${webhookMessages} where ${own} and ${deliveredAt} is null and ${gaveUpAt} is null)`,
-      deliveredAt: sql<string | null>`(
-        select ${rfc3339(sql`max(${deliveredAt})`)} from ${webhookMessages} where ${own})`,
+      waiting: sql<number>`(select count(*)::int from ${messages} where ${own} and ${isWaiting})`,
+      deliveredAt: sql<
+        string | null
+      >`(select ${rfc3339(sql`max(${messages.deliveredAt})`)} from ${messages} where ${own})`,
       lastError: sql<string | null>`(
-        select ${webhookMessages.lastError} from ${webhookMessages} where ${own} and ${isNotNull(webhookMessages.lastError)}
-        order by ${id} desc limit 1)`,
+        select ${messages.lastError} from ${messages} where ${own} and ${isNotNull(messages.lastError)}
+        order by ${messages.id} desc limit 1)`,
     })
     .from(organizationWebhooks)
     .where(eq(organizationWebhooks.organizationId, organizationId))
@@ -101,7 +149,7 @@ export async function removeWebhook(
   return db.transaction(async (tx) => {
     const { count } = await tx.delete(organizationWebhooks).where(isOf(id, organizationId));
     if (count === 0) return false;
-    await record(tx, decider, 'webhook.remove', id, { organization: slug });
+    await auditWebhook(tx, decider, 'webhook.remove', id, { organization: slug });
     return true;
   });
 }
@@ -127,10 +175,9 @@ export async function allWebhooks(db: Database): Promise<number[]> {
   return rows.map(({ id }) => id);
 }
 
-/** Deletes old messages, and the webhooks of deleted organizations with their secrets. */
+/** Deletes the webhooks of deleted organizations, with their secrets and messages. */
 export async function pruneWebhooks(db: Database): Promise<void> {
   await db.execute(sql`
     delete from ${organizationWebhooks} using ${organizations}
     where ${organizations.id} = ${organizationWebhooks.organizationId} and ${organizations.deletedAt} is not null`);
-  await pruneMessages(db, webhookMessages);
 }

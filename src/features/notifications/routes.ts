@@ -13,27 +13,33 @@ import {
   textOf,
   windowOf,
 } from '../../ops/parameters.ts';
-import { sendAgain, testWebhook } from './alert-deliveries.ts';
+import type { AlertMessage } from './alert-messages.ts';
 import {
-  type AlertRecord,
   acknowledgeAlert,
+  actionOf,
   alertRecords,
-  type DeliveryRecord,
-  findDeliveries,
   resolvedAlerts,
   SNOOZE_FORMS,
   snoozeSpan,
+  sourceOfAlert,
 } from './alerts.ts';
-import type { AlertsAnswer, DeliveriesAnswer, ShownAlert, ShownDelivery } from './answers.ts';
-import { rulesInWords } from './rules.ts';
-import { alertRules } from './settings.ts';
-import { actionOf, sourceOfAlert } from './subject.ts';
+import type {
+  AlertRecord,
+  AlertsAnswer,
+  DeliveriesAnswer,
+  DeliveryRecord,
+  ShownAlert,
+  ShownDelivery,
+} from './answers.ts';
+import { findDeliveries, sendAgain } from './messages.ts';
+import { testReceiver } from './receivers.ts';
+import { alertRules, rulesInWords } from './settings.ts';
 
 const RESOLVED = 50;
 const SUMMARIES = 3;
 const STATES = ['waiting', 'delivered', 'given up'] as const;
 
-export function alertsPart({ config, store: { sql, db }, kinds }: OpsContext): OpsPart {
+export function alertsPart({ config, store: { db }, kinds }: OpsContext): OpsPart {
   const { webhooks, repeatHours, ...rules } = alertRules(config);
   const configured = {
     rules: Object.entries({ ...rulesInWords(rules), ...kinds }).map(([kind, opens]) => ({ kind, opens })),
@@ -50,15 +56,15 @@ export function alertsPart({ config, store: { sql, db }, kinds }: OpsContext): O
     addApi(api, { changed }) {
       api.get('/alerts', async (): Promise<AlertsAnswer> => {
         const [firing, over] = await Promise.all([
-          alertRecords(sql, { isOpenOnly: true, limit: undefined }),
-          resolvedAlerts(sql, RESOLVED),
+          alertRecords(db, { isOpenOnly: true, limit: undefined }),
+          resolvedAlerts(db, RESOLVED),
         ]);
         return { ...configured, firing: firing.map(withSource), over: over.map(withSource) };
       });
       api.get('/alerts/deliveries', async (request): Promise<DeliveriesAnswer> => {
         const { query } = request;
         const state = choiceOf(query, 'state', STATES);
-        const found = await findDeliveries(sql, { search: textOf(query, 'q'), state, ...windowOf(query) });
+        const found = await findDeliveries(db, { search: textOf(query, 'q'), state, ...windowOf(query) });
         return { total: found.total, rows: found.rows.map(shown) };
       });
       const acknowledge = async (request: FastifyRequest, snoozeMs?: number) => {
@@ -88,7 +94,7 @@ export function alertsPart({ config, store: { sql, db }, kinds }: OpsContext): O
         const { webhook: id } = request.params as { webhook: string };
         const webhook = webhooks.find((each) => each.id === id);
         if (webhook === undefined) throw new NotFound(`no webhook ${id} is configured here`);
-        const problem = await testWebhook(db, webhook, deciderOf(request));
+        const problem = await testReceiver(db, webhook, deciderOf(request));
         return { webhook: id, problem: problem ?? null };
       });
     },
@@ -101,14 +107,12 @@ const withSource = (alert: AlertRecord): ShownAlert => ({
   path: actionOf(alert, alert.details).path,
 });
 
-/** An earlier release may have stored the body in another form. */
 function shown({ body, ...delivery }: DeliveryRecord): ShownDelivery {
-  const { type, data } = body as { type?: string; data?: { alerts?: readonly { summary?: string }[] } };
-  const alerts = data?.alerts ?? [];
+  const { type, data } = body as AlertMessage;
   return {
     ...delivery,
-    type: type ?? 'unknown',
-    alerts: alerts.length,
-    summaries: alerts.slice(0, SUMMARIES).map(({ summary }) => summary ?? ''),
+    type,
+    alerts: data.alerts.length,
+    summaries: data.alerts.slice(0, SUMMARIES).map(({ summary }) => summary),
   };
 }

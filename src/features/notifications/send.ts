@@ -1,5 +1,5 @@
 /** Sends one signed message to one receiver, as standardwebhooks.com describes. */
-import { createHmac, randomBytes, randomUUID } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { request as secure } from 'node:https';
 import { checkedLookup, isForbidden } from '../../sources/http/forbidden-address.ts';
 
@@ -19,8 +19,6 @@ export interface OutgoingMessage {
 }
 
 const TIMEOUT_MS = 10_000;
-
-export const newMessageId = (): string => `msg_${randomUUID().replaceAll('-', '')}`;
 
 /** Returns the header fields of a signature. @param at seconds since the epoch */
 function signedHeaders(
@@ -100,6 +98,27 @@ function errorText(error: unknown): string {
   if (error instanceof ForbiddenReceiver) return error.message;
   const { code, name } = error as { code?: unknown; name?: unknown };
   return `it could not be reached (${String(code ?? name ?? 'error')})`;
+}
+
+const LONGEST_URL = 2000;
+
+/**
+ * Reads the address of a receiver that an organization names. Without TLS an address could reach a program of the worker's
+ * machine or network that never expects requests of others.
+ * @returns the address, or what is wrong with the text
+ */
+export function readReceiverAddress(text: string): URL | { readonly problem: string } {
+  const url = text.length <= LONGEST_URL && URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined) return { problem: `must be a URL of at most ${LONGEST_URL} characters` };
+  if (url.protocol !== 'https:')
+    return {
+      problem: 'must start with https://; a proxy with a certificate can be in front of the receiver',
+    };
+  if (url.username !== '' || url.password !== '')
+    return { problem: 'must not hold a user name or password: the receiver checks the signature instead' };
+  if (isForbidden(url.hostname))
+    return { problem: 'must not be a link-local address or a metadata service; name another host' };
+  return url;
 }
 
 /** Bytes of a signing secret, as in standardwebhooks.com. */

@@ -16,21 +16,22 @@ import type { Environment } from '../../config/config.ts';
 import type { Sql } from '../../db/connection/connect.ts';
 import { findOrganization, type Organization } from '../../db/organizations.ts';
 import { WEBHOOK_EVENTS } from '../../db/schema.ts';
-import type { WebhookEvent, WebhookMessage } from './events.ts';
-import { readReceiverAddress } from './receiver-address.ts';
+import type { WebhookEvent } from './events.ts';
 import {
   addWebhook,
   findWebhook,
   listWebhooks,
   MOST_WEBHOOKS,
   type NewWebhook,
-  record,
   removeWebhook,
+  testWebhook,
 } from './receivers.ts';
-import { newMessageId, secretText, send } from './send.ts';
+import { readReceiverAddress, secretText } from './send.ts';
 
 export function define(program: Command, { env }: CommandContext): void {
-  const webhook = program.command('webhook').description('webhooks of organizations, see docs/webhooks.md');
+  const webhook = program
+    .command('webhook')
+    .description('webhooks of organizations, see docs/notifications.md');
   addChange(webhook, 'add', 'add a webhook, and print its signing secret once')
     .requiredOption(...ORG)
     .requiredOption('--url <url>', 'address of the receiver, https://…')
@@ -118,16 +119,7 @@ async function webhookTest(env: Environment, id: number, options: ChangingOf): P
   const organization = await organizationOf(database.sql, options.org);
   const webhook = await findWebhook(database.db, id, organization.id);
   if (webhook === undefined) throw noWebhook(id, organization);
-  // A receiver gets a message only after the test is recorded.
-  await record(database.db, by, 'webhook.test', id, { organization: organization.slug });
-  const now = new Date();
-  const message: WebhookMessage = {
-    type: 'webhook.test',
-    timestamp: now.toISOString(),
-    data: { organization: organization.slug },
-  };
-  const outgoing = { messageId: newMessageId(), body: JSON.stringify(message) };
-  const error = await send(webhook, outgoing, now.getTime());
+  const error = await testWebhook(database.db, webhook, organization, by);
   if (error !== undefined) throw new CommandFailure(`webhook ${id} did not accept the message: ${error}`);
   if (options.json) printJson({ webhook: id, delivered: true });
   else print(`webhook ${id} accepted the message`);

@@ -172,7 +172,7 @@ describe('the console in a browser, with other sites', needs(hasChromium, CHROMI
   });
 
   it('acknowledges an alert, and shows name and reason', async () => {
-    await scene.worker.store.sql`insert into alerts (key, kind, subject, summary, details, told_at)
+    await scene.worker.store.sql`insert into alerts (key, kind, subject, summary, details, notified_at)
       values ('source_stale:acme', 'source_stale', 'acme', 'acme was never read well', '{}', now())`;
     const page = await signedIn();
     await page.goto('/alerts');

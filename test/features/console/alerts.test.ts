@@ -1,15 +1,14 @@
 /** Alerts in the console: rules, open alerts, messages, resends and tests. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openAlerts } from '../../../src/app/features.ts';
 import { activityMark } from '../../../src/features/console/console.ts';
 import { auditRecords } from '../../../src/features/console/queries/audit.ts';
 import type { Overview } from '../../../src/features/console/routes/api.ts';
-import { deliver } from '../../../src/features/notifications/alert-deliveries.ts';
 import type { AlertsAnswer, DeliveriesAnswer } from '../../../src/features/notifications/answers.ts';
+import { deliver } from '../../../src/features/notifications/deliver.ts';
 import { evaluateAlerts } from '../../../src/features/notifications/evaluate.ts';
-import { ALERT_KINDS } from '../../../src/features/notifications/rules.ts';
-import { alertRules } from '../../../src/features/notifications/settings.ts';
+import { operatorsRecipient } from '../../../src/features/notifications/receivers.ts';
+import { ALERT_KINDS, alertRules } from '../../../src/features/notifications/settings.ts';
 import { until } from '../../support/until.ts';
 import { type Receiver, receiver } from '../../support/webhook-receiver.ts';
 import { Browser } from '../operators/accounts-scene.ts';
@@ -37,7 +36,8 @@ const evaluate = () =>
 const send = async () => {
   const [webhook] = alertRules(scene.config).webhooks;
   if (!webhook) throw new Error('unreachable: the scene has one');
-  await deliver({ db: scene.worker.store.db, webhook, logger: pino({ level: 'silent' }) });
+  const recipient = operatorsRecipient(webhook);
+  await deliver({ db: scene.worker.store.db, recipient, logger: pino({ level: 'silent' }) });
 };
 const alerts = async () => (await scene.get('/api/alerts')) as AlertsAnswer;
 const deliveries = async (query = '') =>
@@ -125,10 +125,10 @@ describe('alerts', () => {
 
   it('are sent again by an operator, who is recorded', async () => {
     hook.status = 200;
-    await scene.worker.store.sql`update alert_deliveries set next_attempt_at = now()`;
+    await scene.worker.store.sql`update messages set next_attempt_at = now()`;
     await send();
     const [first] = (await deliveries('?state=delivered')).rows;
-    const mark = await activityMark(scene.worker.store.sql, openAlerts);
+    const mark = await activityMark(scene.worker.store.db);
     expect(await scene.post(`/api/alerts/deliveries/${first?.id}/resend`, {})).toEqual({
       status: 200,
       body: { delivery: first?.id, webhook: 'default' },
@@ -140,9 +140,9 @@ describe('alerts', () => {
       details: { webhook: 'default' },
     });
     // Open pages are notified.
-    const waiting = await activityMark(scene.worker.store.sql, openAlerts);
+    const waiting = await activityMark(scene.worker.store.db);
     await send();
-    expect(new Set([mark, waiting, await activityMark(scene.worker.store.sql, openAlerts)]).size).toBe(3);
+    expect(new Set([mark, waiting, await activityMark(scene.worker.store.db)]).size).toBe(3);
     const ids = hook.taken.map(({ headers }) => headers['webhook-id']);
     expect(ids).toEqual([first?.messageId, first?.messageId]);
     const before = await latest();

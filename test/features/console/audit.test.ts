@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openAlerts } from '../../../src/app/features.ts';
 import { audit } from '../../../src/db/audit.ts';
 import type { Decider } from '../../../src/domain/operator.ts';
 import { activityMark } from '../../../src/features/console/console.ts';
@@ -109,12 +108,12 @@ describe('the audit log', () => {
   });
 
   it('notifies open pages of a new row', async () => {
-    const before = await activityMark(scene.worker.store.sql, openAlerts);
-    expect(await activityMark(scene.worker.store.sql, openAlerts)).toBe(before);
+    const before = await activityMark(scene.worker.store.db);
+    expect(await activityMark(scene.worker.store.db)).toBe(before);
     await audit(scene.worker.store.db, EVE, {
       action: 'source.disable',
       subject: { kind: 'source', id: 'x' },
     });
-    expect(await activityMark(scene.worker.store.sql, openAlerts)).not.toBe(before);
+    expect(await activityMark(scene.worker.store.db)).not.toBe(before);
   });
 });

@@ -90,7 +90,7 @@ describe('the charts of the overview', () => {
     const { jobs } = await charts(({ jobs }) => sum(jobs?.completed.sync) + sum(jobs?.failed.sync) === 3);
     await worker.close();
     connection.disconnect();
-    expect(Object.keys(jobs?.completed ?? {})).toEqual(['sync', 'sweep', 'alerts', 'webhooks']);
+    expect(Object.keys(jobs?.completed ?? {})).toEqual(['sync', 'sweep', 'notifications']);
     expect([jobs?.completed.sync?.at(-1), jobs?.failed.sync?.at(-1)]).toEqual([2, 1]);
     expect(sum(jobs?.completed.sweep)).toBe(0);
     const silent = { name: 'sync', getMetrics: () => new Promise<never>(() => {}) };

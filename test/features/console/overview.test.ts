@@ -23,7 +23,7 @@ describe('the console’s overview', () => {
     expect(sources.filter(({ state }) => state === 'ok')).toEqual([]);
     expect(problems.map(({ kind }) => kind)).toContain('never-read');
     expect(queues).toEqual(
-      ['sync', 'sweep', 'alerts', 'webhooks'].map((name) => ({
+      ['sync', 'sweep', 'notifications'].map((name) => ({
         name,
         waiting: 0,
         active: 0,

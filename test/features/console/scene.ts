@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { Disposer } from '../../../src/app/disposer.ts';
 import type { OpsContext } from '../../../src/app/feature.ts';
-import { FEATURES, FOUND_KINDS, openAlerts } from '../../../src/app/features.ts';
+import { FEATURES, FOUND_KINDS } from '../../../src/app/features.ts';
 import { composeReader } from '../../../src/app/reader.ts';
 import { composeWorker, type Worker } from '../../../src/app/worker.ts';
 import { type Config, readConfig } from '../../../src/config/config.ts';
@@ -108,7 +108,6 @@ export async function openConsoleScene(
     store: worker.store,
     queues: queues.all,
     kinds: FOUND_KINDS,
-    openAlerts,
     openWriter: () => worker,
   };
   const app = await buildOps({

@@ -8,7 +8,7 @@ import {
   snoozeSpan,
 } from '../../../src/features/notifications/alerts.ts';
 import { evaluateAlerts } from '../../../src/features/notifications/evaluate.ts';
-import { NO_ALERTS } from '../../../src/features/notifications/rules.ts';
+import { NO_ALERTS } from '../../../src/features/notifications/settings.ts';
 import { offers, openScene, region, type Scene } from '../../sync/scene.ts';
 
 const HOUR = 3_600_000;
@@ -36,13 +36,13 @@ const evaluate = (hours: number) =>
     new Date(scene.now().getTime() + hours * HOUR),
   );
 const open = async () => {
-  const [alert] = await alertRecords(scene.sql, { isOpenOnly: true, limit: 1 });
+  const [alert] = await alertRecords(scene.store.db, { isOpenOnly: true, limit: 1 });
   return alert ?? expect.unreachable('no alert is open');
 };
 const acknowledge = async (snoozeMs?: number) =>
   acknowledgeAlert(scene.store.db, (await open()).id, snoozeMs, ADA);
 /** The last message was sent two days ago. */
-const isDue = () => scene.sql`update alerts set told_at = now() - interval '48 hours'`;
+const isDue = () => scene.sql`update alerts set notified_at = now() - interval '48 hours'`;
 
 describe('an acknowledged alert', () => {
   it('stays open with name and reason, gets no reminder, and its end is sent', async () => {
@@ -57,7 +57,7 @@ describe('an acknowledged alert', () => {
     expect(await evaluate(5)).toEqual(NOTHING);
     await read();
     expect(await evaluate(0)).toMatchObject({ resolved: [{ kind: 'source_stale' }] });
-    expect(await resolvedAlerts(scene.sql, 1)).toMatchObject([{ acknowledgement: { by: 'ada' } }]);
+    expect(await resolvedAlerts(scene.store.db, 1)).toMatchObject([{ acknowledgement: { by: 'ada' } }]);
     expect(await evaluate(4)).toMatchObject({ opened: [{ acknowledgedAt: null }] });
     expect((await open()).acknowledgement).toBeNull();
   });
@@ -77,9 +77,9 @@ describe('an acknowledged alert', () => {
 
   it('must be open: a resolved or unlisted alert is rejected and not recorded', async () => {
     const { id } = await open();
-    await scene.sql`update alerts set told_at = null`;
+    await scene.sql`update alerts set notified_at = null`;
     expect(await acknowledgeAlert(scene.store.db, id, undefined, ADA)).toBe('unknown');
-    await scene.sql`update alerts set told_at = now(), resolved_at = now()`;
+    await scene.sql`update alerts set notified_at = now(), resolved_at = now()`;
     expect(await acknowledgeAlert(scene.store.db, id, undefined, ADA)).toBe('over');
     expect(await acknowledgeAlert(scene.store.db, id + 1, undefined, ADA)).toBe('unknown');
     expect((await auditRecords(scene.sql, {})).total).toBe(0);
@@ -93,7 +93,7 @@ describe('a snoozed alert', () => {
     expect(Date.parse(acknowledgement?.until ?? '') - Date.parse(acknowledgement?.at ?? '')).toBe(4 * HOUR);
     await isDue();
     expect(await evaluate(5)).toEqual(NOTHING);
-    await scene.sql`update alerts set told_at = now(), snoozed_until = now()`;
+    await scene.sql`update alerts set notified_at = now(), snoozed_until = now()`;
     expect((await open()).acknowledgement, 'before the next evaluation').toBeNull();
     expect(await evaluate(6)).toMatchObject({ repeated: [{ kind: 'source_stale' }] });
     expect(await evaluate(6)).toEqual(NOTHING);

@@ -6,11 +6,17 @@ import { pruneDifferences, recordDifference } from '../../../src/db/differences.
 import { decide, pendingBatches } from '../../../src/db/held-batches.ts';
 import type { JudgedSource } from '../../../src/db/problems.ts';
 import type { MachineFacts } from '../../../src/domain/machine-facts.ts';
-import { deliver, dueWebhooks, sendAgain } from '../../../src/features/notifications/alert-deliveries.ts';
 import type { AlertMessage } from '../../../src/features/notifications/alert-messages.ts';
-import { alertRecords, findDeliveries } from '../../../src/features/notifications/alerts.ts';
+import { alertRecords } from '../../../src/features/notifications/alerts.ts';
+import { deliver, dueRecipients } from '../../../src/features/notifications/deliver.ts';
 import { evaluateAlerts } from '../../../src/features/notifications/evaluate.ts';
-import { type AlertRules, NO_ALERTS, type Webhook } from '../../../src/features/notifications/rules.ts';
+import { findDeliveries, sendAgain } from '../../../src/features/notifications/messages.ts';
+import { operatorsRecipient } from '../../../src/features/notifications/receivers.ts';
+import {
+  type AlertReceiver,
+  type AlertRules,
+  NO_ALERTS,
+} from '../../../src/features/notifications/settings.ts';
 import { freePort } from '../../../src/processes/port.ts';
 import { disableSource } from '../../../src/sync/runs/disabled.ts';
 import { finishRun } from '../../../src/sync/runs/run.ts';
@@ -46,7 +52,7 @@ beforeEach(async () => {
   return () => closing.disposeAsync();
 });
 
-const webhook = (more: Partial<Webhook> = {}): Webhook => ({
+const webhook = (more: Partial<AlertReceiver> = {}): AlertReceiver => ({
   id: 'ops',
   url: hook.url,
   secret: SECRET,
@@ -54,7 +60,7 @@ const webhook = (more: Partial<Webhook> = {}): Webhook => ({
   kinds: undefined,
   ...more,
 });
-const deliveryRecords = async (limit?: number) => (await findDeliveries(scene.sql, { limit })).rows;
+const deliveryRecords = async (limit?: number) => (await findDeliveries(scene.store.db, { limit })).rows;
 
 const rules = (more: Partial<AlertRules> = {}): AlertRules => ({
   ...NO_ALERTS,
@@ -64,9 +70,9 @@ const rules = (more: Partial<AlertRules> = {}): AlertRules => ({
 const later = (hours: number) => new Date(scene.now().getTime() + hours * HOUR);
 const evaluate = (now: Date = scene.now(), more: Partial<AlertRules> = {}, sources = SOURCES) =>
   evaluateAlerts(scene.store.db, sources, rules(more), now);
-const send = (to: Webhook = webhook()) =>
-  deliver({ db: scene.store.db, webhook: to, logger: pino({ level: 'silent' }) });
-const endPauses = () => scene.sql`update alert_deliveries set next_attempt_at = now()`;
+const send = (to: AlertReceiver = webhook()) =>
+  deliver({ db: scene.store.db, recipient: operatorsRecipient(to), logger: pino({ level: 'silent' }) });
+const endPauses = () => scene.sql`update messages set next_attempt_at = now()`;
 const messages = () => hook.taken.map(({ text }) => JSON.parse(text) as AlertMessage);
 const kinds = (message: AlertMessage | undefined) =>
   message?.data.alerts.map(({ kind, subject }) => `${kind} ${subject}`);
@@ -97,8 +103,8 @@ describe('an alert', () => {
     await send();
     expect(messages().map(({ type }) => type)).toEqual(['alerts.opened', 'alerts.resolved']);
     expect(messages()[1]?.data.alerts[0]).toMatchObject({ resolved_at: expect.stringMatching(/Z$/) });
-    expect(await alertRecords(scene.sql, { isOpenOnly: true, limit: undefined })).toEqual([]);
-    expect(await alertRecords(scene.sql, { isOpenOnly: false, limit: undefined })).toHaveLength(1);
+    expect(await alertRecords(scene.store.db, { isOpenOnly: true, limit: undefined })).toEqual([]);
+    expect(await alertRecords(scene.store.db, { isOpenOnly: false, limit: undefined })).toHaveLength(1);
   });
 
   it('does not open for a disabled source', async () => {
@@ -110,9 +116,9 @@ describe('an alert', () => {
   it('gets reminders while it is open, at most every repeatHours hours', async () => {
     await scene.catalogue(items(3));
     await evaluate(later(4));
-    await scene.sql`update alerts set told_at = now() - interval '23 hours 59 minutes'`;
+    await scene.sql`update alerts set notified_at = now() - interval '23 hours 59 minutes'`;
     expect(await evaluate(later(5))).toMatchObject({ repeated: [] });
-    await scene.sql`update alerts set told_at = now() - interval '24 hours 1 minute'`;
+    await scene.sql`update alerts set notified_at = now() - interval '24 hours 1 minute'`;
     expect(await evaluate(later(6))).toMatchObject({ repeated: [{ kind: 'source_stale' }] });
     expect(await evaluate(later(7))).toMatchObject({ repeated: [] });
   });
@@ -216,7 +222,7 @@ describe('an alert', () => {
       /^acme was last read well at \S+Z: limit 2 min, now 7 min old$/,
     );
     await evaluate(later(3), {}, sources);
-    const [record] = await alertRecords(scene.sql, { isOpenOnly: true, limit: undefined });
+    const [record] = await alertRecords(scene.store.db, { isOpenOnly: true, limit: undefined });
     expect(record?.summary).toMatch(/: limit 2 min, now 3 h old$/);
   });
 
@@ -453,7 +459,7 @@ describe('a webhook', () => {
     expect(messages().map(({ type }) => type)).toEqual(
       Array.from({ length: 4 }, () => ['alerts.opened', 'alerts.resolved']).flat(),
     );
-    expect(await dueWebhooks(scene.store.db)).toEqual([]);
+    expect(await dueRecipients(scene.store.db)).toEqual([]);
   });
 
   it('that hangs or does not answer delays no other one, and its address is not logged', async () => {
@@ -466,17 +472,22 @@ describe('a webhook', () => {
     const records = JSON.stringify(await deliveryRecords());
     expect(records).toContain('it could not be reached (ECONNREFUSED)');
     expect(records).not.toContain('secret-path');
-    expect(await dueWebhooks(scene.store.db)).toEqual([]);
+    expect(await dueRecipients(scene.store.db)).toEqual([]);
   });
 
   it('loses no message of an old backlog if the worker stops while it sends', async () => {
     await open(4);
     await open(5);
-    await scene.sql`update alert_deliveries set created_at = now() - interval '73 hours'`;
+    await scene.sql`update messages set created_at = now() - interval '73 hours'`;
     const stopped = AbortSignal.abort();
     const logger = pino({ level: 'silent' });
     expect(
-      await deliver({ db: scene.store.db, webhook: webhook(), logger, signal: stopped }),
+      await deliver({
+        db: scene.store.db,
+        recipient: operatorsRecipient(webhook()),
+        logger,
+        signal: stopped,
+      }),
     ).toBeUndefined();
     const waiting = await deliveryRecords();
     expect(waiting.length).toBeGreaterThan(0);
@@ -488,7 +499,7 @@ describe('a webhook', () => {
   it('loses a message after three days, and gets those after it', async () => {
     hook.status = 500;
     await open(4);
-    await scene.sql`update alert_deliveries set created_at = now() - interval '73 hours'`;
+    await scene.sql`update messages set created_at = now() - interval '73 hours'`;
     await send();
     expect(await deliveryRecords()).toMatchObject([{ state: 'given up', attempts: 1 }]);
     hook.status = 200;

@@ -9,11 +9,11 @@ describe('fleetbook alert', () => {
   beforeAll(async () => {
     [here, hook] = await Promise.all([openCommandScene(), receiver()]);
     const { sql } = here.scene;
-    await sql`insert into alerts (key, kind, subject, summary, details, told_at)
+    await sql`insert into alerts (key, kind, subject, summary, details, notified_at)
       values ('source_stale:acme', 'source_stale', 'acme', 'acme was never read well', '{}', now())`;
-    await sql`insert into alerts (key, kind, subject, summary, details, told_at, resolved_at, resolution)
+    await sql`insert into alerts (key, kind, subject, summary, details, notified_at, resolved_at, resolution)
       values ('batch_held:acme', 'batch_held', 'acme', 'a batch is held', '{}', now(), now(), 'rejected by ada')`;
-    await sql`insert into alert_deliveries (webhook, message_id, body, attempts, last_error)
+    await sql`insert into messages (receiver, message_id, body, attempts, last_error)
       values ('ops', 'msg_1', '{"type":"alerts.opened"}', 2, 'it answered 503')`;
   });
   afterAll(() => Promise.all([here[Symbol.asyncDispose](), hook[Symbol.asyncDispose]()]));

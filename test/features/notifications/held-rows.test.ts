@@ -2,14 +2,19 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { decide, pendingBatches } from '../../../src/db/held-batches.ts';
 import { type HeldSampleRow, sampleOf } from '../../../src/domain/held-sample.ts';
-import { deliver } from '../../../src/features/notifications/alert-deliveries.ts';
 import {
   type AlertMessage,
   bodyText,
   type MessageAlert,
 } from '../../../src/features/notifications/alert-messages.ts';
+import { deliver } from '../../../src/features/notifications/deliver.ts';
 import { evaluateAlerts } from '../../../src/features/notifications/evaluate.ts';
-import { type AlertRules, NO_ALERTS, type Webhook } from '../../../src/features/notifications/rules.ts';
+import { operatorsRecipient } from '../../../src/features/notifications/receivers.ts';
+import {
+  type AlertReceiver,
+  type AlertRules,
+  NO_ALERTS,
+} from '../../../src/features/notifications/settings.ts';
 import { type Receiver, receiver } from '../../support/webhook-receiver.ts';
 import { cluster } from '../../sync/clusters/rows.ts';
 import { OPERATOR, offer, offers, openScene, region, type Scene, STRICT } from '../../sync/scene.ts';
@@ -27,17 +32,21 @@ beforeEach(async () => {
 });
 afterAll(() => {});
 
-const webhook = (format: Webhook['format'] = 'standard'): Webhook => ({
+const webhook = (format: AlertReceiver['format'] = 'standard'): AlertReceiver => ({
   id: 'ops',
   url: hook.url,
   secret: undefined,
   format,
   kinds: ['batch_held'],
 });
-async function sentText(format: Webhook['format'] = 'standard'): Promise<string> {
+async function sentText(format: AlertReceiver['format'] = 'standard'): Promise<string> {
   const rules: AlertRules = { ...NO_ALERTS, webhooks: [webhook(format)] };
   await evaluateAlerts(scene.store.db, [], rules, scene.now());
-  await deliver({ db: scene.store.db, webhook: webhook(format), logger: pino({ level: 'silent' }) });
+  await deliver({
+    db: scene.store.db,
+    recipient: operatorsRecipient(webhook(format)),
+    logger: pino({ level: 'silent' }),
+  });
   return hook.taken.at(-1)?.text ?? expect.unreachable('nothing was sent');
 }
 const detailsOf = (text: string) =>

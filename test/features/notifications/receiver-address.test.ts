@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { readReceiverAddress } from '../../../src/features/notifications/receiver-address.ts';
+import { readReceiverAddress } from '../../../src/features/notifications/send.ts';
 
 it.each(['https://example.org/hook?key=1', 'https://10.0.0.7:8443/hook'])('accepts %s', (text) => {
   expect(readReceiverAddress(text)).toEqual(new URL(text));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ALERT_KINDS } from '../../../src/features/notifications/rules.ts';
-import { actionOf, sourceOfAlert } from '../../../src/features/notifications/subject.ts';
+import { actionOf, sourceOfAlert } from '../../../src/features/notifications/alerts.ts';
+import { ALERT_KINDS } from '../../../src/features/notifications/settings.ts';
 
 const OF_FLEETBOOK = ['publication_behind', 'cache_differs'];
 const DETAILS = { batch: 7, run: 12, machine: 9, name: 'cx11' };

@@ -1,16 +1,17 @@
 import { createHmac } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { pino } from 'pino';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openStore } from '../../../src/db/connection/connect.ts';
 import { deleteOrganization, findOrganization, type Organization } from '../../../src/db/organizations.ts';
-import { webhookMessages } from '../../../src/db/schema.ts';
 import { auditRecords } from '../../../src/features/console/queries/audit.ts';
 import { appendChanges } from '../../../src/features/feed/append.ts';
-import { checkWebhook, MOST_WAITING } from '../../../src/features/notifications/check.ts';
-import { deliver, dueWebhooks } from '../../../src/features/notifications/deliver.ts';
-import type {
-  PricesChanged,
-  WebhookEvent,
-  WebhookMessage,
+import { deliver, dueRecipients } from '../../../src/features/notifications/deliver.ts';
+import {
+  collectEvents,
+  MOST_WAITING,
+  type PricesChanged,
+  type WebhookEvent,
+  type WebhookMessage,
 } from '../../../src/features/notifications/events.ts';
 import {
   addWebhook,
@@ -18,6 +19,7 @@ import {
   findWebhook,
   listWebhooks,
   MOST_WEBHOOKS,
+  organizationsRecipient,
   pruneWebhooks,
   removeWebhook,
 } from '../../../src/features/notifications/receivers.ts';
@@ -76,18 +78,17 @@ const add = async (
   );
   return added ?? expect.unreachable('the organization has too many webhooks');
 };
-const check = (id: number) => checkWebhook(scene.store.db, id, scene.now());
+const check = (id: number) => collectEvents(scene.store.db, id, scene.now());
 const send = async (id: number) =>
   deliver({
     db: scene.store.db,
-    table: webhookMessages,
-    webhook: id,
-    receiver: (await findWebhook(scene.store.db, id)) ?? expect.unreachable('no such webhook'),
-    bodyText: JSON.stringify,
-    onGivenUp: () => {},
+    recipient: organizationsRecipient(
+      (await findWebhook(scene.store.db, id)) ?? expect.unreachable('no such webhook'),
+    ),
+    logger: pino({ level: 'silent' }),
   });
 const messages = () => hook.taken.map(({ text }) => JSON.parse(text) as WebhookMessage);
-const endPauses = () => scene.sql`update webhook_messages set next_attempt_at = now()`;
+const endPauses = () => scene.sql`update messages set next_attempt_at = now()`;
 
 /** Two organizations: `one` uses m1 and m2, `two` uses m2 and m3. */
 async function openOrganizations(): Promise<void> {
@@ -318,7 +319,7 @@ describe('a webhook', () => {
     const { id } = await add('one', ['clusters', 'prices', 'savings'], hook.url, '1.5');
     await publish();
     await using store = openStore({ url: scene.db.url, role: 'worker', connections: 1 });
-    expect(await checkWebhook(store.db, id, scene.now())).toBe(1);
+    expect(await collectEvents(store.db, id, scene.now())).toBe(1);
   });
 
   it('learns that changes are lost if the feed no longer has them', async () => {
@@ -346,16 +347,13 @@ describe('delivery', () => {
       await change(shards);
       for (const { id } of [first, second]) expect(await check(id)).toBe(1);
     }
-    expect((await dueWebhooks(scene.store.db, webhookMessages)).sort()).toEqual([
-      `${first.id}`,
-      `${second.id}`,
-    ]);
+    expect(await dueRecipients(scene.store.db)).toEqual([{ webhook: first.id }, { webhook: second.id }]);
     expect(await send(first.id)).toBe(15_000);
     expect(await send(second.id)).toBeUndefined();
     expect(hook.taken).toHaveLength(3);
     expect(dead.requestCount).toBe(1);
     const stored = await scene.sql<{ id: string }[]>`
-      select message_id as id from webhook_messages where webhook = ${first.id} order by webhook_messages.id`;
+      select message_id as id from messages where webhook = ${first.id} order by messages.id`;
     dead.status = 200;
     await endPauses();
     await send(first.id);
@@ -366,14 +364,28 @@ describe('delivery', () => {
     ]);
   });
 
+  it('ends after a minute, so that a slow receiver with many messages leaves its place to others', async () => {
+    await openOrganizations();
+    const { id } = await add('one', ['clusters']);
+    for (const shards of [2, 3, 4]) {
+      await change(shards);
+      await check(id);
+    }
+    const began = Date.now();
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => began + hook.taken.length * 40_000);
+    expect(await send(id).finally(() => clock.mockRestore())).toBeUndefined();
+    expect(hook.taken).toHaveLength(2);
+    expect(await dueRecipients(scene.store.db)).toEqual([{ webhook: id }]);
+  });
+
   it('has a bounded queue: changes wait in the feed, and none is lost', async () => {
     await openOrganizations();
     const { id } = await add('one', ['clusters']);
-    await scene.sql`insert into webhook_messages (webhook, message_id, body)
+    await scene.sql`insert into messages (webhook, message_id, body)
       select ${id}, 'full', '{}' from generate_series(1, ${MOST_WAITING})`;
     await change(2);
     expect(await check(id)).toBe(0);
-    await scene.sql`delete from webhook_messages where message_id = 'full'`;
+    await scene.sql`delete from messages where message_id = 'full'`;
     expect(await check(id)).toBe(1);
   });
 
@@ -394,7 +406,7 @@ describe('the stored webhooks', () => {
     await openOrganizations();
     await add('one');
     await using reader = openStore({ url: scene.db.url, role: 'reader' });
-    for (const table of ['organization_webhooks', 'webhook_messages'])
+    for (const table of ['organization_webhooks', 'messages'])
       await expect(reader.sql`select * from ${reader.sql(table)}`).rejects.toThrow(/permission denied/);
   });
 

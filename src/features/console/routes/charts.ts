@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { openSince } from '../../../app/open-alerts.ts';
 import { dirtyDocumentCounts } from '../../../db/versions.ts';
 import { shared } from '../../../ops/shared-reads.ts';
 import { pendingBacklog } from '../queries/batches.ts';
@@ -11,7 +12,7 @@ const STEPS = 48;
 const STEP_S = 1800;
 const CHARTS_MS = 2000;
 
-export function addCharts(api: FastifyInstance, { sql, queues, openAlerts }: ConsoleContext): void {
+export function addCharts(api: FastifyInstance, { sql, db, queues }: ConsoleContext): void {
   const read = shared(async (): Promise<ChartsAnswer> => {
     // The last step ends with the minute under way, so that all steps are equally long.
     const to = (Math.floor(Date.now() / 60_000) + 1) * 60;
@@ -19,7 +20,7 @@ export function addCharts(api: FastifyInstance, { sql, queues, openAlerts }: Con
     const [runs, dirty, behindSince, held, jobs] = await Promise.all([
       runSteps(sql, window),
       dirtyDocumentCounts(sql),
-      openAlerts.openSince(sql, 'publication_behind'),
+      openSince(db, 'publication_behind'),
       pendingBacklog(sql),
       jobCounts(queues, window),
     ]);

@@ -1,11 +1,12 @@
 import type { OpsContext } from '../../../app/feature.ts';
 import type { Sql } from '../../../db/connection/client.ts';
+import type { Database } from '../../../db/connection/database.ts';
 import type { ConsoleSource, Stored } from './overview.ts';
 
-export interface ConsoleContext
-  extends Pick<OpsContext, 'config' | 'env' | 'queues' | 'openWriter' | 'openAlerts'> {
+export interface ConsoleContext extends Pick<OpsContext, 'config' | 'env' | 'queues' | 'openWriter'> {
   /** In the worker's role, which sees every organization, with the console's statement timeout. */
   readonly sql: Sql;
+  readonly db: Database;
   readonly sources: readonly ConsoleSource[];
   stored(): Promise<Stored>;
   changed(): Promise<void>;

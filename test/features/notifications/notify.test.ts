@@ -1,0 +1,93 @@
+import type { Queue } from 'bullmq';
+import { expect, it } from 'vitest';
+import { findOrganization } from '../../../src/db/organizations.ts';
+import { SAMPLE_ORGANIZATION } from '../../../src/dev/sample/upstream.ts';
+import type { AlertMessage } from '../../../src/features/notifications/alert-messages.ts';
+import { addWebhook } from '../../../src/features/notifications/receivers.ts';
+import type { WorkerProcess } from '../../../workers/main.ts';
+import { until } from '../../support/until.ts';
+import { type Receiver, receiver } from '../../support/webhook-receiver.ts';
+import { settled, start, store, useServers } from '../../support/worker-scene.ts';
+import { OPERATOR } from '../../sync/scene.ts';
+
+useServers();
+
+/** Returns the queue after the job of the current minute. */
+async function openQueue(worker: WorkerProcess): Promise<Queue> {
+  const queue = worker.queues.all.find(({ name }) => name === 'notifications');
+  if (!queue) throw new Error('unreachable: the feature has a queue');
+  await until(async () => (await queue.getCompletedCount()) >= 1);
+  await settled(worker);
+  return queue;
+}
+
+async function nextMinute(queue: Queue): Promise<void> {
+  const job = await queue.add('notify', {});
+  await until(() => job.isCompleted());
+}
+
+it('a worker sends new alerts, and retries a message that a receiver did not accept when its row is due', async () => {
+  await using hook = await receiver();
+  hook.status = 503;
+  const queue = await openQueue(await start({ ALERT_WEBHOOK_URL: hook.url }));
+  await store.sql`insert into sync_runs (source_id, fence, outcome, error, finished_at)
+    select 'hetzner', 0, 'failed', 'answered 500', now() from generate_series(1, 3)`;
+  await nextMinute(queue);
+  await until(async () => (await queue.getDelayedCount()) === 1 && hook.requestCount === 1);
+  // The message is not due, so another minute adds no attempt.
+  await nextMinute(queue);
+  expect([hook.requestCount, await queue.getDelayedCount()]).toEqual([1, 1]);
+
+  const [waiting] = await queue.getDelayed();
+  expect(waiting?.data).toEqual({ to: { receiver: 'default' } });
+  expect(waiting?.opts.priority ?? 0).toBe(0);
+  expect(JSON.stringify(waiting)).not.toContain('of-a-secret-path');
+  // A queue that is lost loses no message and no due time.
+  await queue.drain(true);
+  hook.status = 200;
+  await nextMinute(queue);
+  expect(hook.requestCount).toBe(1);
+  await store.sql`update messages set next_attempt_at = now()`;
+  await nextMinute(queue);
+  await until(() => hook.taken.length === 1);
+  const message = JSON.parse(hook.taken[0]?.text ?? '{}') as AlertMessage;
+  expect(message).toMatchObject({
+    type: 'alerts.opened',
+    data: {
+      alerts: [
+        { kind: 'source_failing', subject: 'hetzner', details: { failures: 3, error: 'answered 500' } },
+      ],
+    },
+  });
+});
+
+it('a worker sends new events, and retries them for a receiver that is down without delaying another one', async () => {
+  await using dead = await receiver();
+  await using alive = await receiver();
+  dead.status = 503;
+  const organization = await findOrganization(store.sql, SAMPLE_ORGANIZATION.slug);
+  if (!organization) throw new Error('unreachable: the scene has it');
+  const add = (url: string) =>
+    addWebhook(store.db, organization, { url: new URL(url), events: ['clusters'] }, OPERATOR);
+  await add(dead.url);
+  await add(alive.url);
+  const queue = await openQueue(await start());
+  const hasNew = ({ taken }: Receiver) => taken.some(({ text }) => text.includes('"new"'));
+  await store.sql`insert into feed_changes (last, count, at, organization_id, kinds, slugs)
+    select position + 1, 1, now(), ${organization.id}, array['cluster.created'], array['new'] from feed_head`;
+  await store.sql`update feed_head set position = position + 1`;
+  await nextMinute(queue);
+  await until(async () => (await queue.getDelayedCount()) === 1 && hasNew(alive));
+  expect(dead.requestCount).toBeGreaterThan(0);
+  expect(dead.taken).toEqual([]);
+  const waiting = await queue.getDelayed();
+  // Jobs without a priority, those of alerts, come first.
+  expect(waiting[0]?.opts.priority).toBe(1);
+  expect(JSON.stringify(waiting)).not.toContain('of-a-secret-path');
+  dead.status = 200;
+  await store.sql`update messages set next_attempt_at = now()`;
+  await waiting[0]?.promote();
+  await until(() => hasNew(dead));
+  const dataOf = ({ taken }: Receiver) => taken.map(({ text }) => JSON.parse(text).data as unknown);
+  expect(dataOf(dead)).toEqual(dataOf(alive));
+});
