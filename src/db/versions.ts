@@ -213,15 +213,3 @@ export async function dirtyDocumentCounts(sql: Sql): Promise<Readonly<Record<Row
       (select count(*)::int from lineage where providers_published_version < providers_version) as providers`;
   return row;
 }
-
-/** Raises the version of every document, so that all are published again. */
-export async function raiseAllVersions(db: Database): Promise<void> {
-  for (const kind of KINDS) {
-    const { table, id, version, isDocument } = DOCUMENTS[kind];
-    // Rows are locked in the order of a sync, which would otherwise wait for this statement, and it for the sync.
-    await db.execute(sql`
-      with locked as (select ${id} as found from ${table} where ${isDocument} order by ${id} for no key update)
-      update ${table} set ${nameOf(version)} = ${increment(version)} from locked where ${id} = locked.found`);
-  }
-  await db.execute(RAISE.providers);
-}

@@ -108,10 +108,6 @@ export class CacheKeys {
     return `${this.#prefix(0)}verified`;
   }
 
-  get bodyFormat(): string {
-    return `${this.#prefix(0)}body-format`;
-  }
-
   /** Hash with this machine's region. It needs no fence, because a machine never changes its region. */
   machineRegions(machineId: number): string {
     const id = `machine-regions:${Math.floor(machineId / MACHINES_PER_BUCKET)}`;

@@ -88,7 +88,7 @@ export async function loadTokenVersions(sql: Sql, hashes: readonly string[]): Pr
 const numberOf = (text: string | undefined): number | undefined =>
   text === undefined ? undefined : Number(text);
 
-export const PROVIDER_JSON = `json_build_object('id', p.id, 'name', p.name, 'regions', (
+const PROVIDER_JSON = `json_build_object('id', p.id, 'name', p.name, 'regions', (
   select coalesce(json_agg(json_build_object('id', r.id, 'name', r.name, 'code', r.code)
                            order by r.code collate "C"), '[]')
   from regions r where r.provider_id = p.id and ${IS_READ}))`;

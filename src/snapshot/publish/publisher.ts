@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientDatabase } from '../../db/connection/connect.ts';
 import { beganElsewhere, ownLineageState, readLineage } from '../../db/lineage.ts';
-import { dirtyDocuments, raiseAllVersions, type VersionedDocument } from '../../db/versions.ts';
+import { dirtyDocuments, type VersionedDocument } from '../../db/versions.ts';
 import { type DocumentName, documentsOfRow } from '../../domain/document-name.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { traced } from '../../domain/tracer.ts';
 import type { RedisClient } from '../../redis/redis.ts';
-import { BODY_FORMAT } from '../document/body-format.ts';
 import { CacheKeys, documentId, LINEAGE_KEY, lanesOf } from '../document/keys.ts';
 import { loadFreshness } from '../document/load.ts';
 import { MachineIndexRepair } from '../document/machine-index.ts';
@@ -60,8 +59,6 @@ export class Publisher {
   readonly #comparison: Comparison;
   readonly #machineIndex = new MachineIndexRepair();
   #lineage: string | undefined;
-  /** The lineage under which the cache has this publisher's `BODY_FORMAT`. */
-  #formatStoredFor: string | undefined;
   /** Identifies this publisher's pulses. */
   readonly #id = randomUUID();
   /** Start of the last pulse that the cache answered, by `performance.now()`. */
@@ -227,26 +224,11 @@ export class Publisher {
       if (!isRejection(error)) throw error;
       return this.#redis.get(LINEAGE_KEY);
     });
-    if (named === null || this.#formatStoredFor !== lineage) await this.#checkBodyFormat(keys);
     return {
       keys,
       mayBeEmpty: isForeign || named === null,
       isNew: named !== null && named !== lineage,
     };
-  }
-
-  /** Raises all versions if the last publisher built other bodies: an upgrade then publishes every document again. */
-  async #checkBodyFormat({ lineage, bodyFormat }: CacheKeys): Promise<void> {
-    const before = await this.#redis.get(bodyFormat);
-    if (before !== null && before !== BODY_FORMAT) await raiseAllVersions(this.#db);
-    if (before !== BODY_FORMAT) await this.#set(bodyFormat, BODY_FORMAT);
-    this.#formatStoredFor = lineage;
-  }
-
-  async #set(key: string, value: string): Promise<void> {
-    await this.#redis.set(key, value).catch((error: unknown) => {
-      if (!isRejection(error)) throw error;
-    });
   }
 
   #keysOf(lineage: string): CacheKeys {

@@ -5,7 +5,6 @@ import type { DocumentContent } from '../document/format.ts';
 import { decodeDocument, encoding, HEADER_LENGTH, isForeignFormat, parseHeader } from '../document/format.ts';
 import type { CacheKeys, DocumentName } from '../document/keys.ts';
 import { loadContent } from '../document/load.ts';
-import { hasValidCodings } from '../document/value-check.ts';
 import { dropValue } from './fence.ts';
 
 /**
@@ -95,13 +94,12 @@ async function stringAt<T>(read: () => Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Releases may differ in compression and freshness with equal content. */
+/** Equal content may be compressed in another way, and may name other sources. */
 async function isSame(stored: Document, value: Buffer, content: DocumentContent): Promise<boolean> {
   const truth = encoding(content);
   if ((await truth.value()).equals(value)) return true;
   if (!stored.body.identity.equals(content.body)) return false;
-  if (stored.currency !== content.currency || !stored.index.equals(truth.document.index)) return false;
-  return hasValidCodings(stored.body);
+  return stored.currency === content.currency && stored.index.equals(truth.document.index);
 }
 
 /** Removes a value that no reader can use, see `dropValue`. */

@@ -12,7 +12,6 @@ import { migrate } from '../../../src/db/migration/migrate.ts';
 import { dirtyDocuments } from '../../../src/db/versions.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { openRedis, type RedisClient, redisReady } from '../../../src/redis/redis.ts';
-import { BODY_FORMAT } from '../../../src/snapshot/document/body-format.ts';
 import { startWorker } from '../../../workers/main.ts';
 import { migrationsOf } from '../../support/older-migrations.ts';
 import { createDatabase, databaseUrl, run } from '../../support/postgres.ts';
@@ -120,9 +119,8 @@ async function openInstallation(
   const published = async (): Promise<void> => {
     await until(async () => {
       const [row] = await store.sql<{ id: string }[]>`select id from lineage`;
-      const format = await cache.get(`fb:{${row?.id}}:body-format`);
       const hasAges = (await cache.hlen(`fb:{${row?.id}}:verified`)) > 0;
-      return format === BODY_FORMAT && hasAges && (await dirtyDocuments(store.db, 1)).length === 0;
+      return hasAges && (await dirtyDocuments(store.db, 1)).length === 0;
     });
   };
   const opened = opening.move();
