@@ -8,7 +8,7 @@ export interface ReaderLimits {
   readonly staleSeconds?: number;
   /** Seconds for which known tokens stay accepted when they cannot be checked. */
   readonly tokenStaleSeconds?: number;
-  /** Bytes of memory for cached data; `snapshotDir` gets at most twice as many bytes. */
+  /** Bytes of memory for cached data; the file in `snapshotDir` has at most as many. */
   readonly memoryBytes?: number;
   /** Concurrent reads from PostgreSQL; a further one is answered with 503. */
   readonly postgresReads?: number;
@@ -25,7 +25,7 @@ export interface ReaderOptions {
   readonly readerDatabaseUrl?: string;
   /** `redis://…`, as CACHE_REDIS_URL: workers publish to it. */
   readonly cacheRedisUrl: string;
-  /** A folder on a local disk for the reader's copy, as SNAPSHOT_DIR. */
+  /** A folder on a local disk for the dump of this reader alone, as SNAPSHOT_DIR. */
   readonly snapshotDir?: string;
   readonly limits?: ReaderLimits;
   /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` is trusted. The host's setting has no effect. */

@@ -1,6 +1,5 @@
 import type { FeatureConfig } from '../config/config.ts';
 import { SETTINGS, type SettingDefinitions } from '../config/settings.ts';
-import { DISK_COPY_SETTINGS } from '../features/disk-copy/settings.ts';
 import { EXPORT_SETTINGS } from '../features/exports/settings.ts';
 import {
   ALERT_SECTION,
@@ -38,12 +37,6 @@ export const FEATURES: readonly Feature[] = [
     read: async () => (await import('../features/feed/routes.ts')).readFeed,
     prune: async (db, { settings }) =>
       (await import('../features/feed/append.ts')).pruneFeed(db, settings.CHANGES_KEPT),
-  },
-  {
-    // A reader's own copy on disk of what it serves. It answers if memory, Redis and Postgres do not.
-    name: 'copy on disk',
-    settings: DISK_COPY_SETTINGS,
-    check: async (config) => (await import('../features/disk-copy/doctor.ts')).checkDiskCopy(config),
   },
   {
     // Readers on a streaming replica of PostgreSQL, which may be behind its primary.

@@ -21,6 +21,7 @@ import { withFence } from '../snapshot/publish/fence.ts';
 import { memoryBudget } from '../snapshot/read/budget.ts';
 import { CacheSubscription } from '../snapshot/read/cache-subscription.ts';
 import { Documents } from '../snapshot/read/documents.ts';
+import { Dump } from '../snapshot/read/dump.ts';
 import { watchLineage } from '../snapshot/read/lineage-watch.ts';
 import { PostgresReads } from '../snapshot/read/postgres/postgres-reads.ts';
 import { catalogueReader, clusterReader } from '../snapshot/read/readers.ts';
@@ -79,10 +80,9 @@ export async function composeReader(
   onUnusable?: (kind: string) => void,
 ): Promise<Reader> {
   // Loaded first: a feature must not miss a publication that the subscription receives.
-  const [openers, { openReplica }, { openDiskCopy }] = await Promise.all([
+  const [openers, { openReplica }] = await Promise.all([
     Promise.all(FEATURES.flatMap(({ read }) => read?.() ?? [])),
     import('../features/replica/replica.ts'),
-    import('../features/disk-copy/disk-copy.ts'),
   ]);
   const { settings } = config;
   const closing = new Disposer();
@@ -90,8 +90,6 @@ export async function composeReader(
   const open = (server: ServerSetting, atOnce: number) => openServer(server, atOnce, closing, logger);
   const store = open(database, settings.POSTGRES_READS);
   const staleLimitMs = settings.STALE_LIMIT * 1000;
-  const diskCopy = openDiskCopy({ config, logger, closing });
-  const copy = diskCopy?.copy;
   const cache = cacheRedis(config);
   const subscription = closing.use(
     new CacheSubscription({
@@ -113,8 +111,10 @@ export async function composeReader(
     onUnusable,
     staleLimitMs,
     tokenStaleLimitMs: settings.TOKEN_STALE_LIMIT * 1000,
-    copy,
   });
+  const folder = settings.SNAPSHOT_DIR;
+  if (folder !== undefined)
+    closing.use(new Dump({ folder, documents, logger, limit: settings.MEMORY_LIMIT }));
   const watching = closing.use(watchLineage(() => documents.checkPostgres()));
   for (const each of [store, primary]) each?.onLost(() => watching.checkNow());
   closing.use(watchReaderMisfit(store, database, replica, logger));
@@ -142,18 +142,17 @@ export async function composeReader(
     features: parts.flatMap(({ api }) => api ?? []),
     addMetrics: (registry) => {
       replica?.addMetrics(registry);
-      diskCopy?.addMetrics(registry);
       for (const { addMetrics } of parts) addMetrics?.(registry);
     },
     responses: new ResponseCache(documents, memory.responses),
     findSource: sourceFinder(documents, subscription),
-    readiness: () => readiness(documents, subscription, copy !== undefined),
+    readiness: () => readiness(documents, subscription, folder !== undefined),
     [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
   };
 }
 
-/** @param hasCopy adds the tier: a monitor sees that the reader answers from its copy */
-async function readiness(documents: Documents, subscription: CacheSubscription, hasCopy: boolean) {
+/** @param hasDump adds the tier: a monitor sees that the reader answers from its dump */
+async function readiness(documents: Documents, subscription: CacheSubscription, hasDump: boolean) {
   let catalogue = 'ok';
   let tier: Tier | undefined;
   try {
@@ -162,7 +161,7 @@ async function readiness(documents: Documents, subscription: CacheSubscription, 
     catalogue = error instanceof Unavailable ? error.message : 'cannot be read';
   }
   const cache = cacheState(subscription);
-  return { ready: catalogue === 'ok', checks: { catalogue, cache, ...(hasCopy && tier ? { tier } : {}) } };
+  return { ready: catalogue === 'ok', checks: { catalogue, cache, ...(hasDump && tier ? { tier } : {}) } };
 }
 
 function cacheState({ linked, isConnected, publisher }: CacheSubscription): string {

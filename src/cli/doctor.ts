@@ -1,3 +1,6 @@
+import { existsSync } from 'node:fs';
+import { access, constants, stat, statfs } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { FEATURE_CONFIG, FEATURES } from '../app/features.ts';
 import { openFilesMisfit } from '../app/open-files.ts';
 import { type Environment, type InspectedConfig, inspectConfig } from '../config/config.ts';
@@ -47,6 +50,7 @@ export async function examine(env: Environment, now = () => new Date()): Promise
       settings: [],
       find: async () => (await check?.(config)) ?? [],
     })),
+    { name: 'dump', settings: [], find: () => checkDump(config) },
     { name: 'ports', settings: [], find: () => checkPorts(config) },
     { name: 'open files', settings: [], find: async () => checkOpenFiles(config) },
     { name: 'sources', settings: [], find: () => checkSources(config, env, now) },
@@ -75,6 +79,35 @@ async function run({ name, settings, find }: Check, env: Environment): Promise<r
         : problemOf(name, error.message),
     ];
   }
+}
+
+export async function checkDump({ settings }: Pick<InspectedConfig, 'settings'>): Promise<Finding[]> {
+  const check = 'dump';
+  const folder = settings.SNAPSHOT_DIR;
+  if (folder === undefined) return [];
+  let nearest = resolve(folder);
+  while (!existsSync(nearest)) nearest = dirname(nearest);
+  try {
+    if (!(await stat(nearest)).isDirectory()) throw new Error(`${nearest} is not a folder`);
+    await access(nearest, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    const remedy = 'set SNAPSHOT_DIR to a folder on a local disk that the readers’ user may write to';
+    return [problem(check, `SNAPSHOT_DIR=${folder} cannot be used: ${messageOf(error)}`, remedy)];
+  }
+  const { bavail, bsize } = await statfs(nearest);
+  // The new dump is written beside the old one.
+  if (bavail * bsize < settings.MEMORY_LIMIT) {
+    const found = `the disk of ${folder} has only ${Math.round((bavail * bsize) / 1e6)} MB left`;
+    return [
+      warning(check, found, 'free as many bytes on that disk as MEMORY_LIMIT has, or lower MEMORY_LIMIT'),
+    ];
+  }
+  return [
+    ok(
+      check,
+      nearest === resolve(folder) ? `${folder} can be written` : `the first reader creates ${folder}`,
+    ),
+  ];
 }
 
 /** Checks the limit of this process: that of a service may be another one, and its start checks that. */

@@ -99,7 +99,7 @@ export const SETTINGS = {
   FLEETBOOK_HOME: setting('data folder of `up`: embedded database, sample, tokens', text, '.fleetbook'),
   FLEETBOOK_OPERATOR: setting('operator’s name for commands in the audit log; unset: user@host', text),
   STALE_LIMIT: setting(
-    'seconds that a reader serves documents from memory and SNAPSHOT_DIR during an outage of Redis and PostgreSQL',
+    'seconds that a reader serves documents from memory and its dump during an outage of Redis and PostgreSQL',
     integer(0, 604_800, 'seconds'),
     '3600',
   ),
@@ -109,10 +109,17 @@ export const SETTINGS = {
     '900',
   ),
   MEMORY_LIMIT: setting(
-    'bytes of documents in the memory of one reader; its copy in SNAPSHOT_DIR has at most twice as many',
+    'bytes of documents in the memory of one reader; its dump in SNAPSHOT_DIR has at most as many',
     integer(1_000_000, 9_999_999_999, 'bytes'),
     '256000000',
   ),
+  SNAPSHOT_DIR: {
+    ...setting(
+      'folder on a local disk for a dump of a reader’s memory, from which it answers if it starts while Redis and PostgreSQL are away; unset: no dump',
+      text,
+    ),
+    isPath: true,
+  },
   POSTGRES_READS: setting(
     'concurrent reads of a reader from PostgreSQL, at most half of them for one organization; further ones wait, then get 503',
     integer(1, 1_000, 'a count'),

@@ -98,7 +98,7 @@ class History {
           const { does, pick } = operation;
           if (does === 'restart reader') await cyclic(world.readers, pick).restart();
           else await Promise.all([this.#bounded(actions.do(operation)), this.#round(world)]);
-          if (does === 'start from disk') await world.readerWithCopy.restart();
+          if (does === 'start from disk') await world.readerWithDump.restart();
           await this.#round(world);
           if (does === 'pass time') await this.#copies.follow(cyclic(world.readers, pick));
         });
@@ -140,8 +140,8 @@ class History {
     await world.publish();
     world.worker.start();
     await Promise.all(world.readers.map((reader) => reader.start()));
-    // The reader with a disk copy writes its first documents.
-    await this.#copies.begin(world.readerWithCopy, this.#model.tokens);
+    // The reader with a dump has its first documents.
+    await this.#copies.begin(world.readerWithDump, this.#model.tokens);
   }
 
   /** Sends requests to every reader, some of them concurrently. The seed decides the requests of each lane. */

@@ -17,7 +17,7 @@ const WELL_BOUND_MS = 8000;
 /** A reader without messages accepts a token for this time. Includes time for a busy machine. */
 const TOKEN_BOUND_MS = 14_000;
 
-/** An answer this long before a stop is still valid after the start of a reader with a disk copy. */
+/** An answer this long before a stop is still valid after the start of a reader with a dump. */
 const LOST_MS = 1000;
 
 /** Since when no server is broken, in milliseconds of `performance.now()`. */
@@ -78,7 +78,7 @@ class Rising {
   }
 }
 
-/** One reader from start to end, or over restarts with a disk copy. Its answers limit its later answers. */
+/** One reader from start to end, or over restarts with a dump. Its answers limit its later answers. */
 export class Judge {
   readonly #model: Model;
   readonly #committed: readonly Committed[];

@@ -70,10 +70,11 @@ export const MUTATIONS: readonly Mutation[] = [
     having: ['withdraw'],
   },
   {
-    name: 'documents on disk state the current time',
-    file: 'src/features/disk-copy/disk-copy.ts',
-    find: 'knownAt, asOf: boundedBy(knownAt, asOf)',
-    replace: 'knownAt: Date.now(), asOf: new Date().toISOString()',
+    name: 'documents of a dump state the current time',
+    file: 'src/snapshot/read/tiers/memory.ts',
+    find: 'const entry: Entry = { document, epoch: RECALLED, at, asOf };',
+    replace:
+      'const entry: Entry = { document, epoch: RECALLED, at: Date.now(), asOf: asOf && new Date().toISOString() };',
     having: ['start from disk', 'change cluster', 'reprice'],
   },
   {

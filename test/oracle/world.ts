@@ -60,7 +60,7 @@ export class Reader {
   readonly #env: Record<string, string>;
   readonly #judgeOf: () => Judge;
   /** It survives restarts of the reader. */
-  readonly #hasCopy: boolean;
+  readonly #hasDump: boolean;
   #judge: Judge | undefined;
   #stoppedAt = 0;
   #open:
@@ -82,8 +82,8 @@ export class Reader {
     this.#releases = new Releases(releases);
     this.#env = env;
     this.#judgeOf = judgeOf;
-    // Another release may have no disk copy.
-    this.#hasCopy = env.SNAPSHOT_DIR !== undefined && releases.length === 1;
+    // Another release may write no dump.
+    this.#hasDump = env.SNAPSHOT_DIR !== undefined && releases.length === 1;
   }
 
   async start(): Promise<void> {
@@ -100,7 +100,7 @@ export class Reader {
     });
     await app.listen({ host: '127.0.0.1', port: 0 });
     const agent = new Agent({ keepAlive: true, maxSockets: 16 });
-    if (this.#hasCopy && this.#judge) this.#judge.startedAgain(this.#stoppedAt);
+    if (this.#hasDump && this.#judge) this.#judge.startedAgain(this.#stoppedAt);
     else this.#judge = this.#judgeOf();
     this.#open = {
       url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`,
@@ -193,8 +193,8 @@ class WorkerProcess {
 export class World implements AsyncDisposable {
   readonly model: Model;
   readonly readers: readonly Reader[];
-  /** The reader with a disk copy. */
-  readonly readerWithCopy: Reader;
+  /** The reader with a dump. */
+  readonly readerWithDump: Reader;
   readonly worker: WorkerProcess;
   /** The resources of a command such as `fleetbook sync`. */
   readonly hand: Worker;
@@ -203,14 +203,14 @@ export class World implements AsyncDisposable {
   readonly #closing: AsyncDisposableStack;
 
   private constructor(
-    parts: Pick<World, 'model' | 'readers' | 'readerWithCopy' | 'worker' | 'hand' | 'committed'> & {
+    parts: Pick<World, 'model' | 'readers' | 'readerWithDump' | 'worker' | 'hand' | 'committed'> & {
       config: Config;
     },
     closing: AsyncDisposableStack,
   ) {
     this.model = parts.model;
     this.readers = parts.readers;
-    this.readerWithCopy = parts.readerWithCopy;
+    this.readerWithDump = parts.readerWithDump;
     this.worker = parts.worker;
     this.hand = parts.hand;
     this.committed = parts.committed;
@@ -237,13 +237,13 @@ export class World implements AsyncDisposable {
     const hand = closing.use(composeWorker(config, silent, { requestRetries: NO_RETRIES }));
     const committed: Committed[] = [];
     const judge = () => new Judge(model, committed, () => servers.health);
-    const withCopy = { ...env, SNAPSHOT_DIR: join(folder.path, 'copy') };
-    const readerWithCopy = new Reader('b', releases, withCopy, judge);
-    const readers = [new Reader('a', releases, env, judge), readerWithCopy];
+    const withDump = { ...env, SNAPSHOT_DIR: join(folder.path, 'copy') };
+    const readerWithDump = new Reader('b', releases, withDump, judge);
+    const readers = [new Reader('a', releases, env, judge), readerWithDump];
     for (const reader of readers) closing.defer(() => reader.stop());
     const worker = new WorkerProcess(releases, env);
     closing.defer(() => worker.stop('SIGKILL'));
-    return new World({ model, readers, readerWithCopy, worker, hand, committed, config }, closing.move());
+    return new World({ model, readers, readerWithDump, worker, hand, committed, config }, closing.move());
   }
 
   /** Runs a source as the command does. Returns false if it fails, or if another run replaced it. */

@@ -1,6 +1,6 @@
 /** A database, a cache, a publisher and readers, composed as in compose-read.ts, with test clocks. */
 import { Redis } from 'ioredis';
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import postgres from 'postgres';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { Pool } from '../../src/db/connection/client.ts';
@@ -11,7 +11,6 @@ import { costsReader } from '../../src/features/costs/costs-reader.ts';
 import { listPrices } from '../../src/features/costs/list-prices.ts';
 import { costsApi } from '../../src/features/costs/part.ts';
 import { databasesApi } from '../../src/features/databases/routes.ts';
-import { DiskCopy } from '../../src/features/disk-copy/disk-copy.ts';
 import { FeedTail } from '../../src/features/feed/feed-tail.ts';
 import { feedApi } from '../../src/features/feed/routes.ts';
 import { ReplicaReads } from '../../src/features/replica/reads.ts';
@@ -30,6 +29,7 @@ import { Publisher } from '../../src/snapshot/publish/publisher.ts';
 import { memoryBudget } from '../../src/snapshot/read/budget.ts';
 import { CacheSubscription } from '../../src/snapshot/read/cache-subscription.ts';
 import { Documents } from '../../src/snapshot/read/documents.ts';
+import { Dump } from '../../src/snapshot/read/dump.ts';
 import { PostgresReads } from '../../src/snapshot/read/postgres/postgres-reads.ts';
 import { catalogueReader, clusterReader } from '../../src/snapshot/read/readers.ts';
 import { tokenVerifier } from '../../src/snapshot/read/tokens.ts';
@@ -74,9 +74,12 @@ export interface ReaderOptions {
   readonly unknownTokens?: number;
   readonly unknownTokensPerAddress?: number;
   readonly used?: (tokenId: number) => void;
-  /** The copy on disk; undefined without one. */
+  /** The folder of the dump; undefined without one. */
   readonly snapshotDir?: string | undefined;
-  readonly snapshotDirLimit?: number;
+  readonly dumpLimit?: number;
+  /** Milliseconds between two dumps. By default a test writes them itself. */
+  readonly dumpEveryMs?: number;
+  readonly logger?: Logger;
 }
 
 export interface TestReader extends AsyncDisposable {
@@ -91,7 +94,7 @@ export interface TestReader extends AsyncDisposable {
   readonly feed: FeedTail;
   /** For `buildApp`. */
   readonly features: readonly ApiFeature[];
-  readonly copy: DiskCopy | undefined;
+  readonly dump: Dump | undefined;
   readonly replica: ReplicaReads | undefined;
 }
 
@@ -122,6 +125,7 @@ function openReader({
   postgresDeadlineMs = POSTGRES_DEADLINE_MS,
   postgresReads = 16,
   cacheDeadlineMs = CACHE_DEADLINE_MS,
+  logger = silent,
   ...options
 }: ReaderOptions): TestReader {
   const store = openStore({
@@ -143,10 +147,6 @@ function openReader({
   const memory = memoryBudget(options.memoryLimit ?? 64_000_000);
   const staleLimitMs = options.staleLimitMs ?? 3_600_000;
   const tokenStaleLimitMs = options.tokenStaleLimitMs ?? 900_000;
-  const { snapshotDir: folder, snapshotDirLimit: bytes = 64_000_000 } = options;
-  const limits = { bytes, staleLimitMs, tokenStaleLimitMs };
-  const copy =
-    folder === undefined ? undefined : new DiskCopy({ folder, limits, logger: silent, now, everyMs: 50 });
   const replicaStore =
     options.replicaUrl === undefined
       ? undefined
@@ -181,14 +181,15 @@ function openReader({
   const documents = new Documents({
     postgres: replica ? replicaOf(replica) : { reads: reads(options.sql ?? store.sql, postgresReads) },
     subscription: link,
-    logger: silent,
+    logger,
     now,
     memory,
     onUnusable: options.onUnusable,
     staleLimitMs,
     tokenStaleLimitMs,
-    copy,
   });
+  const { snapshotDir: folder, dumpLimit: limit = 64_000_000, dumpEveryMs: everyMs = 600_000 } = options;
+  const dump = folder === undefined ? undefined : new Dump({ folder, documents, logger, limit, everyMs });
   const { catalogue: searchable, books } = openMarket({
     documents,
     subscription: link,
@@ -233,11 +234,11 @@ function openReader({
     }),
     responses: new ResponseCache(documents, memory.responses),
     feed,
-    copy,
+    dump,
     replica,
     async [Symbol.asyncDispose]() {
       feed[Symbol.dispose]();
-      await copy?.[Symbol.asyncDispose]();
+      await dump?.[Symbol.asyncDispose]();
       await link[Symbol.asyncDispose]();
       await replicaStore?.[Symbol.asyncDispose]();
       await store[Symbol.asyncDispose]();

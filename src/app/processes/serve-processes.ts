@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { CommandFailure } from '../../cli/terminal/failure.ts';
 import type { Environment } from '../../config/config.ts';
@@ -48,14 +49,21 @@ export async function serveByProcesses(
   };
   // Read at every start: all processes listen on the port of the first one, also if PORT is 0.
   const childEnv: NodeJS.ProcessEnv = { ...env };
-  const begin = () => startSharing({ script: programScript(), args: ['serve'], env: childEnv });
+  const dumps = config.settings.SNAPSHOT_DIR;
+  const begin = (name: string) => () => {
+    // Each process has another memory, and so another dump.
+    const own = dumps === undefined ? {} : { SNAPSHOT_DIR: join(dumps, name.replace(' ', '-')) };
+    return startSharing({ script: programScript(), args: ['serve'], env: { ...childEnv, ...own } });
+  };
 
   const [first = '', ...others] = names;
   const serving = (async () => {
-    const details = await processes.start(first, begin);
+    const details = await processes.start(first, begin(first));
     childEnv.PORT = String(details.port);
     // The settings work. A later failure to start is temporary, so attempts have no limit.
-    const all = Promise.all(others.map((name) => processes.start(name, begin, Number.POSITIVE_INFINITY)));
+    const all = Promise.all(
+      others.map((name) => processes.start(name, begin(name), Number.POSITIVE_INFINITY)),
+    );
     all.catch(() => {});
     await withTimeout(ALL_READY_WITHIN_MS, all);
     await offerOps(

@@ -145,7 +145,6 @@ export class ReplicaTier implements DocumentTier {
     const { state, result } = found;
     return {
       ...current({ ...wanted, stamps: { ...wanted.stamps, postgres: result.stamps } }, document),
-      mayLack: true,
       knownAt: state.isStandby ? (state.replayedTo ?? Number.NEGATIVE_INFINITY) : undefined,
     };
   }

@@ -115,8 +115,9 @@ export function parseHeader(value: Buffer): Header | undefined {
  * Decodes a value. It returns undefined, which is a miss, for an unknown format, a damaged value, or the value of another
  * document: a misplaced key must never show one organization's clusters to another. The checksum and the digest prove that the
  * encoder wrote the rest.
+ * @param name or the document's id
  */
-export function decodeDocument(name: DocumentName, value: Buffer): Document | undefined {
+export function decodeDocument(name: DocumentName | string, value: Buffer): Document | undefined {
   const header = parseHeader(value);
   if (!header || header.crc !== checksum(value)) return undefined;
   let offset = HEADER_LENGTH;
@@ -126,7 +127,7 @@ export function decodeDocument(name: DocumentName, value: Buffer): Document | un
     return part;
   };
   const head: Head = JSON.parse(take(header.headLength).toString());
-  if (head.id !== documentId(name)) return undefined;
+  if (head.id !== (typeof name === 'string' ? name : documentId(name))) return undefined;
   const [index, identity, gzip, br] = head.lengths.map(take) as [Buffer, Buffer, Buffer, Buffer];
   if (hashOf(identity) !== head.hash) return undefined;
   const coding = (bytes: Buffer) => (bytes.length > 0 ? bytes : undefined);

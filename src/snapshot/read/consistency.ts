@@ -8,7 +8,7 @@ type Kind = DocumentName['kind'];
 
 /** The epoch of a document with a newer announced version. The subscription never has this epoch. */
 export const OUTDATED = 0;
-/** The epoch of a document that was not confirmed since the start of the process. */
+/** The epoch of a document of an earlier process that nothing has confirmed since. */
 export const RECALLED = -1;
 
 /** Without messages, an older document (ms) is compared with Postgres before it is served. */
@@ -17,6 +17,9 @@ export const UNLINKED_MAX_AGE_MS = 1000;
 const UNLINKED_TOKEN_MAX_AGE_MS = 2000;
 /** How long a token counts as unknown (ms). Its publication ends this at once. */
 const UNKNOWN_TOKEN_MAX_AGE_MS = 10_000;
+
+/** A recalled document may be from the future by this much (ms): clocks are set back. */
+const CLOCK_TOLERANCE_MS = 60_000;
 
 export interface ConsistencyOptions {
   readonly subscription: Pick<CacheSubscription, 'linked' | 'epoch' | 'confirmedAt'>;
@@ -72,7 +75,8 @@ export class Consistency {
   isYoung(read: ReadAt, kind: Kind): boolean {
     // The newer version of a token is its revocation.
     if (kind === 'token' && read.epoch === OUTDATED) return false;
-    return this.#options.now() - this.confirmedAt(read) <= this.#limitOf(kind);
+    const age = this.#options.now() - this.confirmedAt(read);
+    return age <= this.#limitOf(kind) && age >= -CLOCK_TOLERANCE_MS;
   }
 
   confirmedAt({ epoch, at }: ReadAt): number {

@@ -5,29 +5,28 @@ import type { MaybePromise } from '../document/answer.ts';
 import { CacheKeys, LINEAGE_KEY } from '../document/keys.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
 import type { PrimaryReads } from './postgres/postgres-reads.ts';
-import type { DurableCopy } from './tiers/tier.ts';
 
 export interface CurrentLineageOptions {
   readonly postgres: PrimaryReads;
   readonly subscription: Pick<CacheSubscription, 'commands' | 'lanes'>;
-  readonly copy?: Pick<DurableCopy, 'lineage' | 'follow'> | undefined;
   readonly logger: Logger;
   /** @param isLost the database has left its lineage and has no new one yet: the cache has no current document */
   readonly onChange: (keys: CacheKeys, isLost: boolean) => void;
 }
 
 /**
- * Finds the lineage that a reader follows. PostgreSQL names it. While PostgreSQL is away, the cache or the copy on disk does.
+ * Finds the lineage that a reader follows. PostgreSQL names it. While PostgreSQL is away, the cache or a dump does.
  *
  * Another database under the same lineage, such as a promoted standby, has no lineage until a worker begins a new one. Until then
- * only PostgreSQL is read: memory, cache and disk may have what it lacks. A database with restored files looks the same as before;
+ * only PostgreSQL is read: memory, cache and a dump may have what it lacks. A database with restored files looks the same as before;
  * a worker notices that the cache is ahead of it.
  */
 export class CurrentLineage {
   readonly #options: CurrentLineageOptions;
   #keys: CacheKeys | undefined;
   /** `other`: the cache or a standby. */
-  #namedBy: 'primary' | 'disk' | 'other' = 'other';
+  #namedBy: 'primary' | 'dump' | 'other' = 'other';
+  #dumped: string | undefined;
   /** The lineage that the database has left. */
   #lost: string | undefined;
   #opening: Promise<CacheKeys> | undefined;
@@ -44,12 +43,17 @@ export class CurrentLineage {
     return this.#keys;
   }
 
-  /** False while only the cache, the disk or a standby has named the lineage. */
+  /** False while only the cache, a dump or a standby has named the lineage. */
   get isSure(): boolean {
     return this.#namedBy === 'primary';
   }
 
-  /** Returns the keys of the lineage. @throws Unavailable if no server and no copy names one */
+  /** Names the lineage of a dump, which counts while neither Postgres nor the cache names one. */
+  recall(lineage: string): void {
+    this.#dumped = lineage;
+  }
+
+  /** Returns the keys of the lineage. @throws Unavailable if no server and no dump names one */
   async find(): Promise<CacheKeys> {
     if (this.#keys) return this.#keys;
     this.#opening ??= this.#find().finally(() => {
@@ -58,9 +62,9 @@ export class CurrentLineage {
     return this.#opening;
   }
 
-  /** The same, confirmed by Postgres if only the disk has named it and Postgres answers. */
+  /** The same, confirmed by Postgres if only a dump has named it and Postgres answers. */
   confirmed(): MaybePromise<CacheKeys> {
-    if (this.#keys && this.#namedBy !== 'disk') return this.#keys;
+    if (this.#keys && this.#namedBy !== 'dump') return this.#keys;
     return this.find().then(async (found) => {
       await this.confirm();
       return this.#keys ?? found;
@@ -68,20 +72,25 @@ export class CurrentLineage {
   }
 
   async #find(): Promise<CacheKeys> {
-    const { postgres, subscription, copy } = this.#options;
+    const { postgres, subscription } = this.#options;
     try {
       return this.#settle(await postgres.run(readLineageState));
     } catch (error) {
       this.#hasAnswered = false;
       const cached = await subscription.commands.run((redis) => redis.get(LINEAGE_KEY));
       if (cached != null) return this.#begin(cached, 'other');
-      const lineage = await copy?.lineage();
-      if (lineage === undefined) throw error;
-      return this.#begin(lineage, 'disk');
+      if (this.#dumped === undefined) throw error;
+      return this.#begin(this.#dumped, 'dump');
     }
   }
 
-  /** Checks the lineage in Postgres, e.g. because the cache names another one. It never fails. */
+  /** Follows a lineage that the cache names, if only a dump has named another one; else checks it in Postgres. */
+  onNamedByCache(lineage: string): void {
+    if (this.#namedBy === 'dump') this.#begin(lineage, 'other');
+    void this.refresh();
+  }
+
+  /** Checks the lineage in Postgres. It never fails. */
   refresh(): Promise<void> {
     this.#refreshing ??= this.check()
       .then(
@@ -95,9 +104,9 @@ export class CurrentLineage {
     return this.#refreshing;
   }
 
-  /** Confirms a lineage that only the disk has named. @param isAnswering false checks in the background */
+  /** Confirms a lineage that only a dump has named. @param isAnswering false checks in the background */
   async confirm(isAnswering = this.#hasAnswered): Promise<void> {
-    if (this.#namedBy !== 'disk') return;
+    if (this.#namedBy !== 'dump') return;
     const refreshed = this.refresh();
     if (isAnswering) await refreshed;
   }
@@ -127,7 +136,7 @@ export class CurrentLineage {
   #settle(state: LineageState): CacheKeys {
     const { lineage, identity } = state;
     const isForeign = beganElsewhere(state);
-    const { copy, logger } = this.#options;
+    const { logger } = this.#options;
     if (this.#keys && isForeign && this.#lost === lineage) return this.#keys;
     if (isForeign) {
       logger.warn(
@@ -143,7 +152,6 @@ export class CurrentLineage {
     if (lineage === this.#keys?.lineage) {
       if (namedBy === 'other') return this.#keys;
       this.#namedBy = namedBy;
-      copy?.follow(lineage, true);
       return this.#keys;
     }
     if (this.#keys)
@@ -151,12 +159,11 @@ export class CurrentLineage {
     return this.#begin(lineage, namedBy);
   }
 
-  #begin(lineage: string, namedBy: 'primary' | 'disk' | 'other', isLost = false): CacheKeys {
+  #begin(lineage: string, namedBy: 'primary' | 'dump' | 'other', isLost = false): CacheKeys {
     const keys = new CacheKeys(lineage, this.#options.subscription.lanes);
     this.#keys = keys;
     this.#namedBy = namedBy;
     this.#lost = undefined;
-    this.#options.copy?.follow(lineage, this.isSure);
     this.#options.onChange(keys, isLost);
     return keys;
   }

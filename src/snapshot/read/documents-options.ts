@@ -4,7 +4,7 @@ import type { MemoryBudget } from './budget.ts';
 import type { CacheCommands } from './cache-commands.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
 import type { Reads } from './postgres/postgres-reads.ts';
-import type { DocumentTier, DurableCopy } from './tiers/tier.ts';
+import type { DocumentTier } from './tiers/tier.ts';
 
 /** Receives each publication, also of a feed position, and each change of lineage. */
 export interface PublicationListener {
@@ -29,6 +29,4 @@ export interface DocumentsOptions {
   /** Milliseconds for which memory answers while neither cache nor Postgres does. */
   readonly staleLimitMs: number;
   readonly tokenStaleLimitMs: number;
-  /** Stores each served document, and answers if no other tier does. */
-  readonly copy?: DurableCopy | undefined;
 }

@@ -10,7 +10,7 @@ import type { DocumentsOptions, PublicationListener } from './documents-options.
 import { Freshness, later, type ReadAt } from './freshness.ts';
 import { MachineRegions } from './machine-regions.ts';
 import type { ReadOptions, Reads } from './postgres/postgres-reads.ts';
-import { DocumentMemory } from './tiers/memory.ts';
+import { DocumentMemory, type DumpContent } from './tiers/memory.ts';
 import type { LookUp, TieredResult, Wanted } from './tiers/tier.ts';
 import { Tiers } from './tiers/tiers.ts';
 
@@ -20,6 +20,7 @@ const WITHOUT_MEMORY_MS = 250;
 const READS_AT_MOST = 3;
 
 const TOKEN = documentId({ kind: 'token', hash: '' });
+const REGION = 'region:';
 
 /** A read under way. */
 interface Flight {
@@ -29,7 +30,7 @@ interface Flight {
 }
 
 /**
- * Reads documents through the tiers by the rules of `Consistency`: memory, cache, Postgres, and the disk copy last.
+ * Reads documents through the tiers by the rules of `Consistency`: memory, cache, Postgres, and what memory recalls last.
  * Single flight: one read a document at any time.
  */
 export class Documents {
@@ -44,9 +45,11 @@ export class Documents {
   readonly #lineage: CurrentLineage;
   readonly #listeners: InvalidationListener[] = [];
   readonly #publicationListeners: PublicationListener[] = [];
+  /** Until the lineage is known. */
+  #dump: DumpContent | undefined;
 
   constructor(options: DocumentsOptions) {
-    const { subscription, logger, memory, copy, staleLimitMs, tokenStaleLimitMs, now = steadyNow } = options;
+    const { subscription, logger, memory, staleLimitMs, tokenStaleLimitMs, now = steadyNow } = options;
     this.#options = options;
     const { reads } = options.postgres;
     this.#reads = reads;
@@ -70,21 +73,12 @@ export class Documents {
     });
     this.#tiers = new Tiers(options, this.#memory);
     const memoryLimit = memory.machineRegions;
-    this.#machineRegions = new MachineRegions({ subscription, postgres: reads, now, copy, memoryLimit });
+    this.#machineRegions = new MachineRegions({ subscription, postgres: reads, now, memoryLimit });
     this.#lineage = new CurrentLineage({
       postgres: reads.primaryFirst,
       subscription,
-      copy,
       logger,
       onChange: (keys, isLost) => this.#follow(keys, isLost),
-    });
-    copy?.feedFrom({
-      confirmed: () => {
-        const { linked, epoch } = subscription;
-        const stamps = this.#freshness.confirmed(epoch);
-        return linked ? { epoch, at: subscription.confirmedAt(epoch), stamps } : undefined;
-      },
-      documents: () => this.#memory.known(),
     });
   }
 
@@ -204,7 +198,7 @@ export class Documents {
     if (!this.#memory.getAny(id)) return reading;
     const { promise, resolve } = Promise.withResolvers<TieredResult>();
     const timer = setTimeout(() => {
-      const recalled = this.#memory.recallUnlessOutdated({ id, name });
+      const recalled = this.#memory.recallOwn({ id, name });
       if (recalled) resolve(recalled);
     }, WITHOUT_MEMORY_MS);
     return Promise.race([reading, promise]).finally(() => clearTimeout(timer));
@@ -230,8 +224,7 @@ export class Documents {
           found = await this.#readCurrent(wanted, began);
         } catch (error) {
           if (!(error instanceof Unavailable) || keys !== this.#lineage.keys) throw error;
-          const newest = Math.max(atLeast, flight.announced);
-          const recalled = await this.#tiers.recall({ ...wanted, atLeast: newest });
+          const recalled = this.#memory.recall(wanted);
           if (!recalled) throw error;
           return recalled;
         }
@@ -249,19 +242,43 @@ export class Documents {
 
   /** @throws Unavailable */
   async #readCurrent(wanted: Wanted, began: ReadAt): Promise<TieredResult> {
-    const { keys, id, name, cached } = wanted;
-    let found = await this.#tiers.read(wanted);
+    const { id, name, cached } = wanted;
+    const found = await this.#tiers.read(wanted);
     if (found.isOfPostgres) await this.#lineage.confirm(true);
-    const { copy } = this.#options;
-    if (copy && found.mayLack && keys === this.#lineage.keys) {
-      const version = found.document?.version ?? 0;
-      const newest = await copy.newest(id, version);
-      if (newest > version) found = await this.#tiers.read({ ...wanted, atLeast: newest });
-    }
     this.#rules.checkAge(name.kind, found, began);
     if (!found.document || found.document !== cached) return found;
     // The same document as before keeps its time.
     return { ...found, asOf: later(found.asOf, this.#memory.asOf(id)) };
+  }
+
+  /** Returns the documents of memory; undefined before the lineage is known. */
+  dump(): DumpContent | undefined {
+    const { keys } = this.#lineage;
+    return keys && { lineage: keys.lineage, documents: this.#memory.dump() };
+  }
+
+  /** Inserts documents of an earlier process. They answer while neither the cache nor Postgres does. */
+  recall(dump: DumpContent): void {
+    this.#dump = dump;
+    this.#lineage.recall(dump.lineage);
+    if (this.#lineage.keys) this.#insertRecalled(this.#lineage.keys);
+  }
+
+  #insertRecalled({ lineage }: CacheKeys): void {
+    if (!this.#dump) return;
+    const { logger } = this.#options;
+    const dump = this.#dump;
+    this.#dump = undefined;
+    if (dump.lineage !== lineage) {
+      logger.warn('the dump in SNAPSHOT_DIR is ignored: it is of another database');
+      return;
+    }
+    const documents = this.#memory.insertRecalled(dump.documents);
+    if (documents === 0 && dump.documents.length > 0)
+      logger.warn('the dump in SNAPSHOT_DIR is ignored: its documents are too old');
+    for (const { id, document } of dump.documents)
+      if (id.startsWith(REGION))
+        this.#machineRegions.insertRecalled(Number(id.slice(REGION.length)), document.keys());
   }
 
   #follow(keys: CacheKeys, isLost: boolean): void {
@@ -273,6 +290,7 @@ export class Documents {
     this.#machineRegions.clear();
     this.#invalidateAll();
     for (const listener of this.#publicationListeners) listener.onLineage();
+    this.#insertRecalled(keys);
     if (isLost) {
       subscription.leave();
       return;
@@ -284,7 +302,7 @@ export class Documents {
         this.#invalidateAll();
       },
       onUnlinked: () => this.#invalidateAll(),
-      onLineage: () => void this.#lineage.refresh(),
+      onLineage: (lineage) => this.#lineage.onNamedByCache(lineage),
       onVerified: (stamps, isLinked) => {
         this.#freshness.update(Object.entries(stamps), isLinked);
         if (!this.#lineage.isSure) void this.#lineage.refresh();
@@ -299,6 +317,6 @@ export class Documents {
       this.#tiers.onPublished(id, version);
     }
     for (const listener of this.#publicationListeners) listener.onPublished(id, version);
-    if (id.startsWith('region:')) this.#machineRegions.clearUnknown();
+    if (id.startsWith(REGION)) this.#machineRegions.clearUnknown();
   }
 }

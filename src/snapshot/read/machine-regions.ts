@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache';
-import { withTimeout } from '../../domain/timeout.ts';
 import type { RedisClient } from '../../redis/redis.ts';
 import type { MaybePromise } from '../document/answer.ts';
 import { type CacheKeys, MACHINES_PER_BUCKET } from '../document/keys.ts';
@@ -7,20 +6,15 @@ import { loadRegionOfMachine } from '../document/load.ts';
 import { BYTES_PER_ENTRY } from '../document/memory-costs.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
 import type { Reads } from './postgres/postgres-reads.ts';
-import type { DurableCopy } from './tiers/tier.ts';
 
 const PAGE = MACHINES_PER_BUCKET * Int32Array.BYTES_PER_ELEMENT + BYTES_PER_ENTRY;
 /** How long a machine counts as unknown (ms) while no messages arrive. */
 const UNLINKED_UNKNOWN_MS = 1000;
-/** Milliseconds between two reads of all lists on disk, and the longest wait of a request for one. */
-const READ_COPY_EVERY_MS = 60_000;
-const WAIT_FOR_COPY_MS = 2000;
 
 export interface MachineRegionsOptions {
   readonly subscription: CacheSubscription;
   readonly postgres: Reads;
   readonly now: () => number;
-  readonly copy?: Pick<DurableCopy, 'machines'> | undefined;
   /** Bytes: three quarters for known machines, a quarter for unknown ones. */
   readonly memoryLimit: number;
 }
@@ -35,8 +29,6 @@ export class MachineRegions {
   readonly #known: LRUCache<number, Int32Array>;
   /** Machine id → when it was found to be unknown, in milliseconds. */
   readonly #unknown: LRUCache<number, number>;
-  #readingCopy: Promise<void> | undefined;
-  #copyReadAt = Number.NEGATIVE_INFINITY;
   /** Counters: the result of a read that began before a clear is not stored. */
   #clears = 0;
   #unknownClears = 0;
@@ -85,8 +77,12 @@ export class MachineRegions {
   clear(): void {
     this.#clears += 1;
     this.#known.clear();
-    this.#copyReadAt = Number.NEGATIVE_INFINITY;
     this.clearUnknown();
+  }
+
+  /** Stores the machines of a recalled list. */
+  insertRecalled(region: number, machineIds: Iterable<string>): void {
+    for (const machineId of machineIds) this.#store(Number(machineId), region);
   }
 
   #store(machineId: number, region: number): void {
@@ -108,40 +104,16 @@ export class MachineRegions {
     );
   }
 
-  /** Writes the region of Postgres to the cache. Without Postgres, the copy on disk has the machines of its lists. */
+  /** Writes the region of Postgres to the cache. */
   async #readPostgres(key: string, machineId: number, organizationId?: number): Promise<number | undefined> {
     const { postgres, subscription } = this.#options;
-    try {
-      const region = await postgres.run((sql) => loadRegionOfMachine(sql, machineId), {
-        check: (found) => found !== undefined,
-        organizationId,
-      });
-      // The cache has evicted it. A machine never moves: it needs neither a fence nor an expiry.
-      if (region !== undefined) void subscription.commands.run((redis) => redis.hset(key, machineId, region));
-      return region;
-    } catch (error) {
-      await withTimeout(WAIT_FOR_COPY_MS, this.#readCopy());
-      const region = this.#knownRegion(machineId);
-      if (region === undefined) throw error;
-      return region;
-    }
-  }
-
-  async #readCopy(): Promise<void> {
-    const now = this.#options.now();
-    if (now - this.#copyReadAt > READ_COPY_EVERY_MS) {
-      this.#copyReadAt = now;
-      this.#readingCopy = this.#storeCopy();
-    }
-    await this.#readingCopy;
-  }
-
-  async #storeCopy(): Promise<void> {
-    const clears = this.#clears;
-    for await (const [region, machineIds] of this.#options.copy?.machines() ?? []) {
-      if (clears !== this.#clears) return;
-      for (const machineId of machineIds) this.#store(Number(machineId), region);
-    }
+    const region = await postgres.run((sql) => loadRegionOfMachine(sql, machineId), {
+      check: (found) => found !== undefined,
+      organizationId,
+    });
+    // The cache has evicted it. A machine never moves: it needs neither a fence nor an expiry.
+    if (region !== undefined) void subscription.commands.run((redis) => redis.hset(key, machineId, region));
+    return region;
   }
 }
 

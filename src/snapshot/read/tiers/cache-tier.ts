@@ -68,7 +68,7 @@ export class CacheTier {
     if (document) {
       if (document.version < atLeast) return null;
       const asOf = timeBy(stamps.cache, id, document.sources);
-      return { document, tier: 'redis', mayLack: true, asOf };
+      return { document, tier: 'redis', asOf };
     }
     if (isForeignFormat(value)) return null;
     this.#onUnusable(name);

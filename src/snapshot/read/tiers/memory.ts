@@ -1,23 +1,36 @@
 import { LRUCache } from 'lru-cache';
-import type { Tier } from '../../document/answer.ts';
 import type { Document } from '../../document/document.ts';
 import type { DocumentName } from '../../document/keys.ts';
 import { BYTES_PER_DOCUMENT, BYTES_PER_ENTRY } from '../../document/memory-costs.ts';
 import { type Consistency, OUTDATED, RECALLED } from '../consistency.ts';
-import type { Freshness, ReadAt } from '../freshness.ts';
+import type { Freshness } from '../freshness.ts';
 import type { DocumentListener, Served, TieredResult, Wanted } from './tier.ts';
 
 type Kind = DocumentName['kind'];
+
+const kindOf = (id: string): Kind => id.split(':', 1)[0] as Kind;
 
 interface Entry {
   readonly document: Document | undefined;
   epoch: number;
   at: number;
   asOf: string | undefined;
-  /** The tier that recalled it, until a tier confirms it. */
-  readonly recalledFrom?: Tier;
   /** The newest announced version; undefined while the document is the newest. */
   announced?: number;
+}
+
+/** A document of memory, when it was last current (ms), and the time that it stated then. */
+export interface DumpedDocument {
+  readonly id: string;
+  readonly document: Document;
+  readonly at: number;
+  readonly asOf: string | undefined;
+}
+
+export interface DumpContent {
+  readonly lineage: string;
+  /** The most recently used first. */
+  readonly documents: readonly DumpedDocument[];
 }
 
 export interface DocumentMemoryOptions {
@@ -97,7 +110,7 @@ export class DocumentMemory implements DocumentListener {
   /** Notes that Postgres had this version at this time (ms). */
   confirm(id: string, version: number, at: number): void {
     const entry = this.#documents.peek(id);
-    if (entry?.document?.version === version && entry.epoch !== OUTDATED && !entry.recalledFrom)
+    if (entry?.document?.version === version && entry.epoch !== OUTDATED && entry.epoch !== RECALLED)
       entry.at = Math.max(at, entry.at);
   }
 
@@ -105,10 +118,10 @@ export class DocumentMemory implements DocumentListener {
     return this.#documents.peek(id)?.document;
   }
 
-  /** Returns the time that the document states now; undefined for one that another tier has recalled. */
+  /** Returns the time that the document states now; undefined for a recalled one. */
   asOf(id: string): string | undefined {
     const entry = this.#documents.peek(id);
-    return entry && !entry.recalledFrom ? this.#timeOf(id, entry) : undefined;
+    return entry && entry.epoch !== RECALLED ? this.#timeOf(id, entry) : undefined;
   }
 
   #timeOf(id: string, entry: Entry): string | undefined {
@@ -124,27 +137,37 @@ export class DocumentMemory implements DocumentListener {
     const { rules } = this.#options;
     const entry = this.#documents.peek(id);
     if (!entry?.document || !rules.isYoung(entry, name.kind)) return undefined;
-    // The tier that recalled it outlives this process, which must not serve an older version.
-    if (entry.recalledFrom && entry.epoch === OUTDATED) return undefined;
     const asOf = this.#timeOf(id, entry);
     const knownAt = rules.confirmedAt(entry);
-    return { document: entry.document, tier: entry.recalledFrom ?? 'memory', knownAt, asOf };
+    return { document: entry.document, tier: entry.epoch === RECALLED ? 'disk' : 'memory', knownAt, asOf };
   }
 
-  /** The same, for a document without a newer announced version. */
-  recallUnlessOutdated(wanted: Pick<Wanted, 'id' | 'name'>): TieredResult | undefined {
-    return this.#documents.peek(wanted.id)?.epoch === OUTDATED ? undefined : this.recall(wanted);
+  /** The same, for a document that this process has read, without a newer announced version. */
+  recallOwn(wanted: Pick<Wanted, 'id' | 'name'>): TieredResult | undefined {
+    const { epoch = OUTDATED } = this.#documents.peek(wanted.id) ?? {};
+    return epoch === OUTDATED || epoch === RECALLED ? undefined : this.recall(wanted);
   }
 
-  /** Yields the documents without a newer announced version. */
-  *known(): Generator<{ id: string; document: Document } & ReadAt> {
-    for (const [id, { document, epoch, at, asOf, recalledFrom }] of this.#documents.entries())
-      if (document && epoch !== OUTDATED && !recalledFrom) yield { id, document, epoch, at, asOf };
+  /** Returns the documents without a newer announced version, the most recently used first. */
+  dump(): DumpedDocument[] {
+    const { rules } = this.#options;
+    return [...this.#documents.entries()].flatMap(([id, entry]) => {
+      const { document, epoch } = entry;
+      if (!document || epoch === OUTDATED || !rules.isYoung(entry, kindOf(id))) return [];
+      return { id, document, at: rules.confirmedAt(entry), asOf: this.#timeOf(id, entry) };
+    });
   }
 
-  onRecalled({ id, name }: Wanted, { document, tier, knownAt = 0, asOf }: TieredResult): void {
-    if (name.kind !== 'columns' && document)
-      this.#store(id, { document, epoch: RECALLED, at: knownAt, asOf, recalledFrom: tier });
+  /** Stores documents of an earlier process that are young enough. Returns how many. */
+  insertRecalled(dumped: readonly DumpedDocument[]): number {
+    let stored = 0;
+    for (const { id, document, at, asOf } of dumped.toReversed()) {
+      const entry: Entry = { document, epoch: RECALLED, at, asOf };
+      if (this.#documents.has(id) || !this.#options.rules.isYoung(entry, kindOf(id))) continue;
+      this.#store(id, entry);
+      stored += 1;
+    }
+    return stored;
   }
 
   /** Stores a document. The search stores columns itself, in another form. */

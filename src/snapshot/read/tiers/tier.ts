@@ -1,4 +1,4 @@
-/** The common part of the tiers: memory, cache, disk copy, Postgres. */
+/** The common part of the tiers: memory, cache, Postgres. */
 import type { Tier } from '../../document/answer.ts';
 import type { Document } from '../../document/document.ts';
 import type { CacheKeys, DocumentName } from '../../document/keys.ts';
@@ -12,8 +12,6 @@ export interface TieredResult {
   readonly asOf?: string | undefined;
   /** Set if memory answered and every change reaches it: the id whose invalidation ends the result. */
   readonly invalidatedBy?: string | undefined;
-  /** The tier may have lost a version that this reader served before its last start. */
-  readonly mayLack?: boolean;
   /** Postgres answered, and can name its lineage. */
   readonly isOfPostgres?: boolean;
   /** Set for an unconfirmed document: when it was last current, in milliseconds. */
@@ -48,24 +46,4 @@ export interface DocumentListener {
 export interface DocumentTier extends DocumentListener {
   /** Returns the current document. @throws Unavailable */
   read(wanted: Wanted): Promise<TieredResult>;
-}
-
-/** A copy of a reader's documents that outlives its process. It never throws. */
-export interface DurableCopy extends DocumentListener {
-  feedFrom(feed: CopyFeed): void;
-  follow(lineage: string, isSure: boolean): void;
-  lineage(): Promise<string | undefined>;
-  read(name: DocumentName): Promise<TieredResult | undefined>;
-  /** Returns the newest version of the copy, if it may be newer than `version`; else 0. */
-  newest(id: string, version: number): Promise<number>;
-  /** The machines of all lists in the copy, by region. */
-  machines(): AsyncIterable<readonly [regionId: number, machineIds: Iterable<string>]>;
-}
-
-/** The reader's side of a copy. */
-export interface CopyFeed {
-  /** The current epoch, and the time and stamps that it has confirmed for memory; undefined without a link. */
-  confirmed(): (ReadAt & { readonly stamps: ReadonlyMap<string, string> }) | undefined;
-  /** The documents in memory that are not outdated. */
-  documents(): Iterable<{ readonly id: string; readonly document: Document } & ReadAt>;
 }

@@ -5,22 +5,16 @@ import type { DocumentsOptions } from '../documents-options.ts';
 import { CacheTier } from './cache-tier.ts';
 import type { DocumentMemory } from './memory.ts';
 import { PostgresTier } from './postgres-tier.ts';
-import type { DocumentListener, DocumentTier, DurableCopy, Served, TieredResult, Wanted } from './tier.ts';
+import type { DocumentListener, DocumentTier, Served, TieredResult, Wanted } from './tier.ts';
 
-/** The tiers below memory: cache, Postgres, and the disk copy, which answers last. */
+/** The tiers below memory: cache and Postgres. */
 export class Tiers {
-  readonly #memory: DocumentMemory;
   readonly #commands: CacheCommands;
   readonly #cache: CacheTier;
   readonly #postgres: DocumentTier;
-  readonly #copy: DurableCopy | undefined;
   readonly #listeners: readonly DocumentListener[];
 
-  constructor(
-    { subscription, postgres, copy, logger, onUnusable }: DocumentsOptions,
-    memory: DocumentMemory,
-  ) {
-    this.#memory = memory;
+  constructor({ subscription, postgres, logger, onUnusable }: DocumentsOptions, memory: DocumentMemory) {
     const onUnusableValue = (name: DocumentName) => {
       onUnusable?.(name.kind);
       logger.warn({ document: documentId(name) }, 'a value in the cache cannot be used; it is replaced');
@@ -30,8 +24,7 @@ export class Tiers {
     this.#cache = new CacheTier(subscription, onUnusableValue);
     const writeBack = commands.writeBack.bind(commands);
     this.#postgres = postgres.tier?.(writeBack) ?? new PostgresTier(postgres.reads, writeBack);
-    this.#copy = copy;
-    this.#listeners = [memory, ...(copy ? [copy] : []), this.#postgres];
+    this.#listeners = [memory, this.#postgres];
   }
 
   /**
@@ -49,16 +42,6 @@ export class Tiers {
       if (!found) throw error;
       return found;
     }
-  }
-
-  /** Returns a document that was served before, from memory or the disk copy, if it is young enough. */
-  async recall(wanted: Wanted): Promise<TieredResult | undefined> {
-    const own = this.#memory.recall(wanted);
-    if (own) return own;
-    const found = await this.#copy?.read(wanted.name);
-    if (!found?.document || found.document.version < wanted.atLeast) return undefined;
-    this.#memory.onRecalled(wanted, found);
-    return found;
   }
 
   onPublished(id: string, version: number): void {

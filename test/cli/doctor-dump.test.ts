@@ -1,29 +1,27 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempDisposableSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempDisposableSync, statfsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { inspectConfig } from '../../../src/config/config.ts';
-import { copyFolder } from '../../../src/features/disk-copy/copy-folder.ts';
-import { checkDiskCopy, roomFinding } from '../../../src/features/disk-copy/doctor.ts';
-import { findSetpriv } from '../../../src/processes/server-process.ts';
+import { checkDump } from '../../src/cli/doctor.ts';
+import { inspectConfig } from '../../src/config/config.ts';
+import { findSetpriv } from '../../src/processes/server-process.ts';
 
 const folder = mkdtempDisposableSync(join(tmpdir(), 'fleetbook-doctor-'));
 afterAll(() => folder.remove());
 
-const check = (path: string) => checkDiskCopy(inspectConfig({ SNAPSHOT_DIR: path }));
+const check = (path: string) => checkDump(inspectConfig({ SNAPSHOT_DIR: path }));
 
 describe('doctor checks SNAPSHOT_DIR', () => {
   it('and reports nothing if it is not set', async () => {
-    expect(await checkDiskCopy(inspectConfig({}))).toEqual([]);
+    expect(await checkDump(inspectConfig({}))).toEqual([]);
   });
 
-  it('and reports the size of the copy', async () => {
+  it('which can be written', async () => {
     const path = join(folder.path, 'kept');
-    mkdirSync(copyFolder(path), { recursive: true });
-    writeFileSync(join(copyFolder(path), '1.sqlite'), Buffer.alloc(3_200_000));
+    mkdirSync(path);
     expect(await check(path)).toEqual([
-      { check: 'copy on disk', verdict: 'ok', found: `${path} has 3 MB of at most 512 MB`, mend: null },
+      { check: 'dump', verdict: 'ok', found: `${path} can be written`, mend: null },
     ]);
   });
 
@@ -38,7 +36,10 @@ describe('doctor checks SNAPSHOT_DIR', () => {
     const path = join(folder.path, 'file');
     writeFileSync(path, '');
     expect(await check(path)).toEqual([
-      expect.objectContaining({ verdict: 'problem', found: `SNAPSHOT_DIR=${path}: ${path} is not a folder` }),
+      expect.objectContaining({
+        verdict: 'problem',
+        found: `SNAPSHOT_DIR=${path} cannot be used: ${path} is not a folder`,
+      }),
     ]);
     expect(await check(join(path, 'below'))).toEqual([expect.objectContaining({ verdict: 'problem' })]);
   });
@@ -48,9 +49,9 @@ describe('doctor checks SNAPSHOT_DIR', () => {
     mkdirSync(path);
     chmodSync(path, 0o555);
     const script = `
-      const { checkDiskCopy } = await import(${JSON.stringify(new URL('../../../src/features/disk-copy/doctor.ts', import.meta.url).href)});
-      const { inspectConfig } = await import(${JSON.stringify(new URL('../../../src/config/config.ts', import.meta.url).href)});
-      console.log(JSON.stringify(await checkDiskCopy(inspectConfig({ SNAPSHOT_DIR: process.argv[1] }))));`;
+      const { checkDump } = await import(${JSON.stringify(new URL('../../src/cli/doctor.ts', import.meta.url).href)});
+      const { inspectConfig } = await import(${JSON.stringify(new URL('../../src/config/config.ts', import.meta.url).href)});
+      console.log(JSON.stringify(await checkDump(inspectConfig({ SNAPSHOT_DIR: process.argv[1] }))));`;
     // Root ignores permissions, unless it gives up that capability.
     const isRoot = process.getuid?.() === 0;
     const through = isRoot
@@ -61,7 +62,7 @@ describe('doctor checks SNAPSHOT_DIR', () => {
     expect(stderr).toBe('');
     expect(JSON.parse(stdout)).toEqual([
       {
-        check: 'copy on disk',
+        check: 'dump',
         verdict: 'problem',
         found: expect.stringMatching(/cannot be used: .*(EACCES|permission denied)/),
         mend: expect.stringContaining('local disk'),
@@ -69,14 +70,17 @@ describe('doctor checks SNAPSHOT_DIR', () => {
     ]);
   });
 
-  it('and warns if the disk has less room than the copy may take', () => {
-    const room = { folder: '/copy', exists: true, used: 100e6, free: 300e6, limit: 512e6 };
-    expect(roomFinding(room)).toEqual({
-      check: 'copy on disk',
-      verdict: 'warning',
-      found: '/copy has 100 MB of at most 512 MB, and its disk has only 300 MB left',
-      mend: 'free room on that disk, or lower MEMORY_LIMIT: the copy takes up to twice as much',
-    });
-    expect(roomFinding({ ...room, free: 412e6 }).verdict).toBe('ok');
+  it('and warns if its disk has less room than memory', async () => {
+    const path = join(folder.path, 'kept');
+    const { bavail, bsize } = statfsSync(path);
+    const settings = { SNAPSHOT_DIR: path, MEMORY_LIMIT: 2 * bavail * bsize };
+    expect(await checkDump({ settings: { ...inspectConfig({}).settings, ...settings } })).toEqual([
+      {
+        check: 'dump',
+        verdict: 'warning',
+        found: expect.stringMatching(/^the disk of .* has only \d+ MB left$/),
+        mend: expect.stringContaining('MEMORY_LIMIT'),
+      },
+    ]);
   });
 });
