@@ -12,8 +12,8 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { parseArgs } from 'node:util';
 import { DuckDBInstance } from '@duckdb/node-api';
+import { searchAnswers } from '../src/features/search/answers.ts';
 import { searchApi } from '../src/features/search/routes.ts';
-import { searchReader } from '../src/features/search/search-reader.ts';
 import { buildApp } from '../src/http/app.ts';
 import { type CatalogueIndex, emptyIndex, indexBytes, updateIndex } from '../src/market/catalogue-index.ts';
 import { search } from '../src/market/search.ts';
@@ -223,7 +223,12 @@ async function overHttp(opened: AsyncDisposableStack): Promise<Ask> {
     catalogue: await memoryCatalogue(),
     clusters: await memoryClusters(),
     features: [
-      searchApi(searchReader({ get: () => ({ index, tier: 'memory', asOf: () => undefined }) }, NO_BOOKS)),
+      searchApi(
+        searchAnswers({
+          catalogue: { get: () => ({ index, tier: 'memory', asOf: () => undefined }) },
+          books: NO_BOOKS,
+        }),
+      ),
     ],
     tokens,
     readiness: async () => ({ ready: true, checks: {} }),

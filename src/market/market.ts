@@ -1,7 +1,11 @@
 /** The market of a reader, and what features use of it. No other file of this folder is imported from outside. */
+
+import type { PriceTerm } from '../domain/prices/term.ts';
+import { type MaybePromise, whenThere } from '../snapshot/document/answer.ts';
 import type { MemoryBudget } from '../snapshot/read/budget.ts';
-import { PriceBooks } from './price-books.ts';
-import { Searchable, type SearchableOptions } from './searchable.ts';
+import type { Sort } from './filters.ts';
+import { PriceBooks, type PricedIndex } from './price-books.ts';
+import { Searchable, type SearchableOptions, type SearchState } from './searchable.ts';
 
 export {
   type CatalogueIndex,
@@ -34,9 +38,11 @@ export {
   type PastPrice,
   pastPrices,
 } from './costs/organization-costs.ts';
+export { findPlan, findPlans, type PlanRow } from './database-plans.ts';
 export { GIGABYTE } from './dictionary.ts';
 export { type Filters, SORT_FIELDS, type Sort } from './filters.ts';
 export { type FoundMachine, findMachine } from './find-machine.ts';
+export { MACHINE_FIELDS, type MachineField, machineOfRow } from './machine-document.ts';
 export { firstWhere } from './order.ts';
 export {
   type Entries,
@@ -51,8 +57,7 @@ export { type Billed, recommended } from './recommend.ts';
 export type { Rows } from './rows.ts';
 export { search } from './search.ts';
 export { Searchable, type SearchCounts, type SearchState } from './searchable.ts';
-export { regionsIn, regionsOf } from './select.ts';
-export { MACHINE_FIELDS, type MachineField, machineOfRow } from './shown.ts';
+export { placesBehind } from './select.ts';
 
 /** The machines, plans and prices that a reader answers searches from. The first search reads them. */
 export interface Market {
@@ -81,4 +86,34 @@ export function openMarket({ memory, ...options }: MarketOptions): Market {
       onSize: onSize('views'),
     }),
   };
+}
+
+/** What answers read of a market. */
+export interface ReadableMarket {
+  readonly catalogue: Pick<Searchable, 'get'>;
+  readonly books: PriceBooks;
+}
+
+export interface PricedState {
+  readonly state: SearchState;
+  readonly priced: PricedIndex;
+}
+
+/**
+ * Reads the index at the prices of a term, and of an organization's book. Rejects with `Unavailable`.
+ * @param by the order that the answer needs
+ */
+export function readPriced(
+  { catalogue, books }: ReadableMarket,
+  { organizationId, term }: { readonly organizationId: number | undefined; readonly term: PriceTerm },
+  by: Sort['by'],
+): MaybePromise<PricedState> {
+  return whenThere(books.entries(organizationId), (entries) =>
+    whenThere(catalogue.get(), (state) =>
+      whenThere(books.priced(state.index, term, books.book(entries, term), by), (priced) => ({
+        state,
+        priced,
+      })),
+    ),
+  );
 }

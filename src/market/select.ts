@@ -86,6 +86,18 @@ export function regionsOf({ regions }: CatalogueIndex, providers: Filters['provi
   return new Set(places.filter((place) => providers?.includes(regions[place]?.provider.id ?? 0) ?? true));
 }
 
+/**
+ * Returns the regions whose data an answer depends on: those of its rows. An answer without rows depends on every region that it
+ * could have them of.
+ */
+export function placesBehind(index: CatalogueIndex, rows: readonly number[], filters: Filters): number[] {
+  if (rows.length > 0) return [...new Set(rows.map((row) => index.rows.regions[row] as number))];
+  const ofProviders = regionsOf(index, filters.providers);
+  const regional = [...ofProviders.intersection(new Set(regionsIn(index, filters)))];
+  // Without such a region, the sources of the providers may add one.
+  return regional.length > 0 ? regional : [...ofProviders];
+}
+
 function providersOf(
   { regions }: CatalogueIndex,
   filters: Filters,

@@ -11,7 +11,7 @@ import { inPackage } from '../../src/config/package.ts';
 import type { CostsReader } from '../../src/features/costs/costs-reader.ts';
 import type { ListPrices } from '../../src/features/costs/list-prices.ts';
 import { costsApi } from '../../src/features/costs/part.ts';
-import type { DatabasesReader } from '../../src/features/databases/databases-reader.ts';
+import type { DatabaseAnswers } from '../../src/features/databases/answers.ts';
 import { databaseOperations } from '../../src/features/databases/routes.ts';
 import { exportsApi } from '../../src/features/exports/routes.ts';
 import type { ExportReader } from '../../src/features/exports/stored-exports.ts';
@@ -90,7 +90,7 @@ const OPERATIONS = [
   ...(EXPORTS.operations ?? []),
   ...(EXPORTS.streams ?? []),
   ...(costsApi({} as CostsReader, {} as ListPrices)(DEFAULT_HTTP_LIMITS).operations ?? []),
-  ...databaseOperations({} as DatabasesReader),
+  ...databaseOperations({} as DatabaseAnswers),
   changesOperation,
 ];
 

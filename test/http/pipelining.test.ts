@@ -2,8 +2,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, it } from 'vitest';
+import type { SearchAnswers } from '../../src/features/search/answers.ts';
 import { searchApi } from '../../src/features/search/routes.ts';
-import type { SearchReader } from '../../src/features/search/search-reader.ts';
 import { until } from '../support/until.ts';
 import { exchange, listen, testApi } from './harness.ts';
 import { memorySearch } from './readers.ts';
@@ -12,7 +12,7 @@ import { memorySearch } from './readers.ts';
 function slowSearch() {
   const reader = memorySearch();
   const counts = { begun: 0 };
-  const search: SearchReader['search'] = (question) => {
+  const search: SearchAnswers['search'] = (question) => {
     counts.begun += 1;
     const end = performance.now() + 5;
     while (performance.now() < end);

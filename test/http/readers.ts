@@ -3,7 +3,7 @@
 import type { ClusterDocument } from '../../src/domain/cluster.ts';
 import { type Grant, SCOPES, type Scope } from '../../src/domain/scope.ts';
 import { newToken } from '../../src/domain/token.ts';
-import { type SearchReader, searchReader } from '../../src/features/search/search-reader.ts';
+import { type SearchAnswers, searchAnswers } from '../../src/features/search/answers.ts';
 import { emptyIndex, type RegionUpdate, updateIndex } from '../../src/market/catalogue-index.ts';
 import { PriceBooks } from '../../src/market/price-books.ts';
 import type {
@@ -112,7 +112,7 @@ export const NO_BOOKS = new PriceBooks({
   documents: { get: () => ({ document: undefined, tier: 'memory', asOf: undefined }) },
 });
 
-export function memorySearch(): SearchReader {
+export function memorySearch(): SearchAnswers {
   const facts = {
     architecture: 'arm64',
     generation: null,
@@ -136,7 +136,10 @@ export function memorySearch(): SearchReader {
   let turn = work.next();
   while (!turn.done) turn = work.next();
   const index = turn.value;
-  return searchReader({ get: () => ({ index, tier: 'memory', asOf: () => AS_OF }) }, NO_BOOKS);
+  return searchAnswers({
+    catalogue: { get: () => ({ index, tier: 'memory', asOf: () => AS_OF }) },
+    books: NO_BOOKS,
+  });
 }
 
 export async function memoryClusters(): Promise<ClusterReader> {

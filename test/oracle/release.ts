@@ -42,7 +42,7 @@ export async function loadRelease(folder = ROOT): Promise<OracleRelease> {
     readSettings: settings.readSettings,
     buildApp: app.buildApp,
     worker,
-    hasSearch: await has('src/features/search/search-reader.ts'),
+    hasSearch: await has('src/features/search/answers.ts'),
     hasFeed: await has('src/features/feed/feed-tail.ts'),
   };
 }

@@ -15,8 +15,8 @@ import { FeedTail } from '../../src/features/feed/feed-tail.ts';
 import { feedApi } from '../../src/features/feed/routes.ts';
 import { ReplicaReads } from '../../src/features/replica/reads.ts';
 import { replicaOf } from '../../src/features/replica/replica.ts';
+import { type SearchAnswers, searchAnswers } from '../../src/features/search/answers.ts';
 import { searchApi } from '../../src/features/search/routes.ts';
-import { type SearchReader, searchReader } from '../../src/features/search/search-reader.ts';
 import type { ApiFeature } from '../../src/http/app.ts';
 import { ResponseCache } from '../../src/http/response-cache.ts';
 import { openMarket } from '../../src/market/market.ts';
@@ -87,7 +87,7 @@ export interface TestReader extends AsyncDisposable {
   readonly documents: Documents;
   readonly catalogue: CatalogueReader;
   readonly clusters: ClusterReader;
-  readonly search: SearchReader;
+  readonly search: SearchAnswers;
   readonly searchCounts: () => SearchCounts;
   readonly tokens: TokenReader;
   readonly responses: ResponseCache;
@@ -198,7 +198,7 @@ function openReader({
     memory: { ...memory, search: options.searchLimit ?? memory.search },
     staleLimitMs,
   });
-  const search = searchReader(searchable, books);
+  const search = searchAnswers({ catalogue: searchable, books: books });
   const memoryLimit = memory.costs;
   const costs = costsReader({ documents, catalogue: searchable, memoryLimit, staleLimitMs, now });
   const prices = listPrices({ documents, catalogue: searchable });

@@ -5,9 +5,12 @@ import { openDatabase } from '../../cli/terminal/open.ts';
 import { addRows, type PageOptions, PROVIDER, pageLimit } from '../../cli/terminal/options.ts';
 import { alignedTable, memoryText, moreLine, show } from '../../cli/terminal/output.ts';
 import type { Environment } from '../../config/source-config.ts';
+import type { Database } from '../../db/connection/connect.ts';
+import { and, eq, isNull, type SQLWrapper, sql } from '../../db/connection/drizzle.ts';
 import { storedCurrency } from '../../db/prices/currency.ts';
+import { databasePlans, providers, regions } from '../../db/schema.ts';
+import type { MemoryUnit } from '../../domain/machine.ts';
 import { hourly } from '../../domain/text/quantities.ts';
-import { type FoundPlan, searchPlans } from './queries.ts';
 
 export function define(program: Command, { env }: CommandContext): void {
   addRows(program, 'databases', 'list plans of managed databases with their ids, cheapest first', 'plans')
@@ -33,11 +36,11 @@ export async function listDatabases(
   options: DatabasesOptions,
 ): Promise<void> {
   await using database = openDatabase(env);
-  const { sql, settings } = database;
-  const currency = (await storedCurrency(sql)) ?? settings.CATALOGUE_CURRENCY;
-  const { rows, total } = await searchPlans(sql, {
+  const { db, settings } = database;
+  const currency = (await storedCurrency(database.sql)) ?? settings.CATALOGUE_CURRENCY;
+  const { rows, total } = await searchPlans(db, {
     text,
-    providerId: (await knownProvider(sql, options.provider))?.id,
+    providerId: (await knownProvider(database.sql, options.provider))?.id,
     region: options.region,
     engine: options.engine,
     limit: pageLimit(options) ?? EVERY_ROW,
@@ -66,4 +69,61 @@ function planTable(rows: readonly FoundPlan[], currency: string): string {
       price === null ? '-' : hourly(price, 5),
     ]),
   );
+}
+
+interface FoundPlan {
+  readonly id: number;
+  readonly engine: string;
+  readonly name: string;
+  readonly nodes: number | null;
+  readonly region: string;
+  readonly provider: string;
+  readonly cpu: number | null;
+  readonly ram: number | null;
+  readonly ramUnit: MemoryUnit | null;
+  readonly storage: number | null;
+  /** Per minute; null without an exchange rate. */
+  readonly price: number | null;
+  readonly source: { readonly amount: string; readonly per: string; readonly currency: string };
+}
+
+interface PlanSearch {
+  readonly text: string | undefined;
+  readonly providerId: number | undefined;
+  readonly region: string | undefined;
+  readonly engine: string | undefined;
+  readonly limit: number;
+}
+
+/** Returns the plans that sources state now, the cheapest first, and their number. */
+async function searchPlans(
+  db: Database,
+  { text, providerId, region, engine, limit }: PlanSearch,
+): Promise<{ readonly rows: readonly FoundPlan[]; readonly total: number }> {
+  const { id, name, nodes, cpu, ramUnit, price, sourceAmount, sourcePer, sourceCurrency } = databasePlans;
+  const number = (amount: SQLWrapper) => sql<number | null>`${amount}::float8`;
+  const rows = await db
+    .select({
+      ...{ id, engine: databasePlans.engine, name, nodes, region: regions.code, provider: providers.name },
+      ...{ cpu, ram: number(databasePlans.ram), ramUnit, storage: number(databasePlans.storage) },
+      price: number(price),
+      source: sql<FoundPlan['source']>`json_build_object('amount', trim_scale(${sourceAmount})::text,
+        'per', ${sourcePer}, 'currency', ${sourceCurrency})`,
+      total: sql<number>`(count(*) over ())::int`,
+    })
+    .from(databasePlans)
+    .innerJoin(regions, eq(regions.id, databasePlans.regionId))
+    .innerJoin(providers, eq(providers.id, regions.providerId))
+    .where(
+      and(
+        isNull(databasePlans.retiredAt),
+        text === undefined ? undefined : sql`strpos(lower(${name}), ${text.toLowerCase()}) > 0`,
+        providerId === undefined ? undefined : eq(providers.id, providerId),
+        region === undefined ? undefined : eq(regions.code, region),
+        engine === undefined ? undefined : eq(databasePlans.engine, engine.toLowerCase()),
+      ),
+    )
+    .orderBy(price, id)
+    .limit(limit);
+  return { rows: rows.map(({ total: _, ...row }) => row), total: rows[0]?.total ?? 0 };
 }

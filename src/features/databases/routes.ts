@@ -2,7 +2,7 @@ import type { ReaderContext, ReaderPart } from '../../app/feature.ts';
 import type { ApiFeature } from '../../http/app.ts';
 import { type Operation, operation } from '../../http/operation.ts';
 import { idParameter, invalidParameter, wordParameter } from '../../http/protocol/parameters.ts';
-import { type DatabasesOptions, type DatabasesReader, databasesReader } from './databases-reader.ts';
+import { type DatabaseAnswers, type DatabaseAnswersOptions, databaseAnswers } from './answers.ts';
 import { type DatabaseDocument, databaseSchema, databasesSchema, plansParameters } from './schema.ts';
 
 const EXAMPLE: DatabaseDocument = {
@@ -20,7 +20,11 @@ const EXAMPLE: DatabaseDocument = {
   region: { id: 31, name: 'Frankfurt, DE', code: 'eu-central' },
 };
 
-export function databaseOperations(reader: DatabasesReader): Operation[] {
+export const databasesApi =
+  (options: DatabaseAnswersOptions): ApiFeature =>
+  () => ({ operations: databaseOperations(databaseAnswers(options)) });
+
+export function databaseOperations(answers: DatabaseAnswers): Operation[] {
   return [
     operation({
       path: '/v1/databases',
@@ -37,7 +41,7 @@ export function databaseOperations(reader: DatabasesReader): Operation[] {
         extension: true,
       },
       read: async (question) =>
-        (await reader.list(question)) ??
+        (await answers.list(question)) ??
         invalidParameter('query', 'cursor', plansParameters.cursor, question.cursor),
       shared: true,
     }),
@@ -62,15 +66,11 @@ export function databaseOperations(reader: DatabasesReader): Operation[] {
         },
         extension: true,
       },
-      read: ({ id, history }, { organizationId }) => reader.one(id, history === 'true', organizationId),
+      read: ({ id, history }, { organizationId }) => answers.one(id, history === 'true', organizationId),
       shared: true,
     }),
   ];
 }
-
-export const databasesApi =
-  (options: DatabasesOptions): ApiFeature =>
-  () => ({ operations: databaseOperations(databasesReader(options)) });
 
 export const readDatabasePlans = ({ documents, market: { catalogue } }: ReaderContext): ReaderPart => ({
   api: databasesApi({ documents, catalogue }),

@@ -32,9 +32,8 @@ import {
   type Sort,
 } from '../../market/market.ts';
 import type { Answer, MaybePromise } from '../../snapshot/document/answer.ts';
-import { RAM_UNITS, type RamUnit } from './question.ts';
-import { recommendSchema, searchSchema } from './schema.ts';
-import { type SearchReader, searchReader } from './search-reader.ts';
+import { type SearchAnswers, searchAnswers } from './answers.ts';
+import { RAM_UNITS, type RamUnit, recommendSchema, searchSchema } from './schema.ts';
 
 const VERSION = 'q7YF3nXk2LbV0aZt1c4dEw';
 
@@ -137,10 +136,10 @@ const recommendParameters = {
 };
 
 export const searchApi =
-  (reader: SearchReader): ApiFeature =>
-  () => ({ operations: searchOperations(reader) });
+  (answers: SearchAnswers): ApiFeature =>
+  () => ({ operations: searchOperations(answers) });
 
-function searchOperations(reader: SearchReader): Operation[] {
+function searchOperations(answers: SearchAnswers): Operation[] {
   return [
     operation({
       path: '/v1/machines/search',
@@ -159,7 +158,7 @@ function searchOperations(reader: SearchReader): Operation[] {
       read: (values, grant) =>
         orProblem(async () => {
           const { term, sort, limit, cursor: begin, fields } = values;
-          const found = await reader.search({
+          const found = await answers.search({
             filters: filtersOf(values),
             ramUnit: values.ram_unit,
             term,
@@ -218,7 +217,7 @@ function searchOperations(reader: SearchReader): Operation[] {
       ) =>
         orProblem(() => {
           const filters = filtersOf({ ...rest, min_cpu: cpu, min_ram: least });
-          return reader.recommend({
+          return answers.recommend({
             filters: { ...filters, minDisk: Number(disk) || undefined },
             ramUnit: rest.ram_unit,
             term: rest.term,
@@ -296,11 +295,10 @@ function sortOf(text: (typeof sorts)[number]): Sort {
 const inOrder = (fields: readonly (typeof MACHINE_FIELDS)[number][]) =>
   MACHINE_FIELDS.filter((field) => fields.includes(field));
 
-export function readSearch(context: ReaderContext): ReaderPart {
-  const { catalogue, books } = context.market;
+export function readSearch({ market }: ReaderContext): ReaderPart {
   return {
-    api: searchApi(searchReader(catalogue, books)),
-    addMetrics: (registry) => addSearchSeries(registry, () => catalogue.counts),
+    api: searchApi(searchAnswers(market)),
+    addMetrics: (registry) => addSearchSeries(registry, () => market.catalogue.counts),
   };
 }
 

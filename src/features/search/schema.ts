@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { MachineDocument } from '../../domain/machine.ts';
 import { TERMS } from '../../domain/prices/term.ts';
 import {
   documented,
@@ -9,7 +10,13 @@ import {
   priceAtTerm,
   text,
 } from '../../http/schemas.ts';
-import { RAM_UNITS } from './question.ts';
+
+/** The unit of memory in filters: `AsSold` is the unit in which each machine is sold. */
+export const RAM_UNITS = ['AsSold', 'Binary', 'Decimal'] as const satisfies readonly (
+  | 'AsSold'
+  | MachineDocument['ram_unit']
+)[];
+export type RamUnit = (typeof RAM_UNITS)[number];
 
 const version = text('Version of the searched catalogue');
 const ramUnit = documented(z.enum(RAM_UNITS), {

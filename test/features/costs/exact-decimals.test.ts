@@ -7,8 +7,8 @@ import { pricePerMinute } from '../../../src/domain/prices/price.ts';
 import { storedTerm } from '../../../src/domain/prices/term.ts';
 import { costsReader } from '../../../src/features/costs/costs-reader.ts';
 import { listPrices } from '../../../src/features/costs/list-prices.ts';
-import { databasesReader } from '../../../src/features/databases/databases-reader.ts';
-import { searchReader } from '../../../src/features/search/search-reader.ts';
+import { databaseAnswers } from '../../../src/features/databases/answers.ts';
+import { searchAnswers } from '../../../src/features/search/answers.ts';
 import { emptyIndex, updateIndex } from '../../../src/market/catalogue-index.ts';
 import { costClusters } from '../../../src/market/costs/cheaper-machines.ts';
 import { shownMonth } from '../../../src/market/costs/cost.ts';
@@ -122,7 +122,7 @@ function read({ machines, discount, nodes, plan }: Given) {
     JSON.parse((await answer)?.body.identity.toString() ?? 'null');
   const costs = costsReader({ documents, catalogue, memoryLimit: 1e6, staleLimitMs: 1 });
   const prices = { term: 'on_demand', prices: 'own', at: undefined } as const;
-  const search = searchReader(catalogue, new PriceBooks({ documents }));
+  const search = searchAnswers({ catalogue: catalogue, books: new PriceBooks({ documents }) });
   const known = rows.map(({ id, name, facts, terms, price }) => ({
     ...{ id, name, regionId: 1, providerId: 1, cpu: 2, bytes: 4, isPublished: true },
     ...{ architecture: facts.architecture, cpuKind: facts.cpuKind },
@@ -141,7 +141,7 @@ function read({ machines, discount, nodes, plan }: Given) {
       ),
     terms: (i: number) =>
       json(listPrices({ documents, catalogue }).terms(idOf(i), false, ORGANIZATION, true)),
-    plan: () => json(databasesReader({ documents, catalogue }).one(1, false, ORGANIZATION)),
+    plan: () => json(databaseAnswers({ documents, catalogue }).one(1, false, ORGANIZATION)),
     console: () =>
       costClusters(
         [{ ...cluster, machineId: idOf(0) }],

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { questionOf } from '../../../src/features/search/question.ts';
+import { questionOf } from '../../../src/features/search/answers.ts';
 import {
   type CatalogueIndex,
   emptyIndex,

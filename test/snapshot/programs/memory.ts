@@ -6,8 +6,8 @@ import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
 import postgres from 'postgres';
 import { hashToken, newToken } from '../../../src/domain/token.ts';
+import { searchAnswers } from '../../../src/features/search/answers.ts';
 import { searchApi } from '../../../src/features/search/routes.ts';
-import { searchReader } from '../../../src/features/search/search-reader.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { ResponseCache } from '../../../src/http/response-cache.ts';
 import { openMarket } from '../../../src/market/market.ts';
@@ -128,7 +128,7 @@ async function requestAll(limit: number): Promise<() => number> {
   const app = buildApp({
     catalogue: catalogueReader(documents, { pricesLimit: memory.prices, staleLimitMs: 3_600_000 }),
     clusters: clusterReader(documents),
-    features: [searchApi(searchReader(market.catalogue, market.books))],
+    features: [searchApi(searchAnswers(market))],
     tokens: tokenVerifier(documents, {
       memoryLimit: memory.acceptedTokens,
       unknownTokens: { perSecond: 100, perSecondAndAddress: 10 },

@@ -3,26 +3,24 @@ import type { PriceTerm } from '../../domain/prices/term.ts';
 import { readCursor, writeCursor } from '../../http/protocol/page-cursor.ts';
 import {
   type Billed,
-  type CatalogueIndex,
   entryOf,
   type Filters,
   listPriceOf,
   type MachineField,
   machineOfRow,
   type Needs,
-  type PriceBooks,
   type PricedIndex,
+  placesBehind,
+  type ReadableMarket,
+  readPriced,
   recommended,
-  regionsIn,
-  regionsOf,
   type SearchState,
   type Sort,
   search,
 } from '../../market/market.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
 import { jsonBody } from '../../snapshot/document/body.ts';
-import { questionOf, type RamUnit } from './question.ts';
-import type { PricedMachine, Recommendation, RecommendDocument, SearchDocument } from './schema.ts';
+import type { PricedMachine, RamUnit, Recommendation, RecommendDocument, SearchDocument } from './schema.ts';
 
 export interface SearchQuestion {
   readonly filters: Filters;
@@ -48,27 +46,14 @@ export interface RecommendQuestion {
 const VERSION_LENGTH = 8;
 const VERSION_FORM = /^[\w-]{8}$/;
 
-export type SearchReader = ReturnType<typeof searchReader>;
+export type SearchAnswers = ReturnType<typeof searchAnswers>;
 
-/** Searches all machines. Its methods may reject with `Unavailable`. */
-export function searchReader(source: { get(): MaybePromise<SearchState> }, books: PriceBooks) {
-  /** Reads the index at the prices of the term, and of an organization. @param by the order that the answer needs */
-  const read = <T>(
-    { organizationId, term }: Pick<SearchQuestion, 'organizationId' | 'term'>,
-    by: Sort['by'],
-    answer: (state: SearchState, priced: PricedIndex) => T,
-  ): MaybePromise<T> =>
-    whenThere(books.entries(organizationId), (entries) =>
-      whenThere(source.get(), (state) =>
-        whenThere(books.priced(state.index, term, books.book(entries, term), by), (priced) =>
-          answer(state, priced),
-        ),
-      ),
-    );
+/** Answers about the machines of all regions. Its methods may reject with `Unavailable`. */
+export function searchAnswers(market: ReadableMarket) {
   return {
     /** Returns undefined for a cursor of another question. */
     search: (request: SearchQuestion): MaybePromise<Answer | undefined> =>
-      read(request, request.sort.by, (state, priced) => {
+      whenThere(readPriced(market, request, request.sort.by), ({ state, priced }) => {
         const { filters, ramUnit, term, sort, limit, cursor, fields } = request;
         const question = questionOf(filters, sort, term);
         const place = cursor === undefined ? undefined : readCursor(question, cursor, 3, VERSION_FORM);
@@ -85,11 +70,11 @@ export function searchReader(source: { get(): MaybePromise<SearchState> }, books
           version,
           moved: place !== undefined && place.text !== begun,
         };
-        return answer(state, placesOf(priced.view, rows, filters), found);
+        return answer(state, placesBehind(priced.view, rows, filters), found);
       }),
 
     recommend: (request: RecommendQuestion): MaybePromise<Answer> =>
-      read(request, 'price', (state, priced) => {
+      whenThere(readPriced(market, request, 'price'), ({ state, priced }) => {
         const { filters, ramUnit, term, needs } = request;
         const billed = recommended(priced, filters, needs);
         const found: RecommendDocument = {
@@ -101,7 +86,7 @@ export function searchReader(source: { get(): MaybePromise<SearchState> }, books
           version: versionOf(priced),
         };
         const rows = billed.map(({ row }) => row);
-        return answer(state, placesOf(priced.view, rows, filters), found);
+        return answer(state, placesBehind(priced.view, rows, filters), found);
       }),
   };
 }
@@ -158,11 +143,19 @@ function answer(state: SearchState, places: readonly number[], document: unknown
   return { body: jsonBody(document), tier, asOf: state.asOf(places), currency: index.regions[0]?.currency };
 }
 
-/** Returns the regions of the rows. An answer without rows depends on every region that it could have them of. */
-function placesOf(index: CatalogueIndex, found: readonly number[], filters: Filters): number[] {
-  if (found.length > 0) return [...new Set(found.map((row) => index.rows.regions[row] as number))];
-  const ofProviders = regionsOf(index, filters.providers);
-  const regional = [...ofProviders.intersection(new Set(regionsIn(index, filters)))];
-  // Without such a region, the sources of the providers may add one.
-  return regional.length > 0 ? regional : [...ofProviders];
+/** Returns the identity of a question for its cursors. Equal filters have equal identities in any order. */
+export function questionOf(filters: Filters, sort: Sort, term: PriceTerm) {
+  const set = (ids: readonly number[] | undefined) => ids && [...new Set(ids)].sort((a, b) => a - b);
+  const words = (given: readonly string[] | undefined) => given && [...new Set(given)].sort();
+  const { providers, regions, countries, continents, name } = filters;
+  const plain = {
+    ...filters,
+    providers: set(providers),
+    regions: set(regions),
+    countries: words(countries),
+    continents: words(continents),
+    name: name?.toLowerCase(),
+  };
+  const entries = Object.entries(plain).filter(([, value]) => value !== undefined);
+  return [entries.sort(([a], [b]) => (a < b ? -1 : 1)), sort.by, sort.descending, term];
 }
