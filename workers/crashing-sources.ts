@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Database } from '../src/db/connection/database.ts';
+import type { Database } from '../src/db/connection/client.ts';
 import { SourcePaused } from '../src/domain/source.ts';
 import { orAborted } from '../src/sources/http/deadline.ts';
 import { interruptedRuns, pauseOf, pauseSource } from '../src/sync/runs/disabled.ts';

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { BadSetting, type Configured, databaseUrl } from '../config/settings.ts';
 import { redisProblem, type ServerSetting } from '../db/connection/server-problem.ts';
-import { redisMisfit } from '../redis/misfit.ts';
+import { checkRedis } from '../redis/check-server.ts';
 import { openRedis, type RedisClient, type RedisUse } from '../redis/redis.ts';
 
 export { type Configured, databaseUrls } from '../config/settings.ts';
@@ -47,13 +47,13 @@ export function openLoggedRedis(server: ServerSetting, use: RedisUse, logger: Lo
   redis.on('ready', () => {
     if (isLogged) logger.info({ use }, 'Redis is back');
     isLogged = false;
-    if (use === 'reader' || use === 'publisher') void logMisfit(redis, server.setting, logger);
+    if (use === 'reader' || use === 'publisher') void logProblem(redis, server.setting, logger);
   });
   return redis;
 }
 
 /** An unusable cache only costs time, since PostgreSQL has everything. An operator should know. */
-async function logMisfit(redis: RedisClient, setting: string, logger: Logger): Promise<void> {
-  const misfit = await redisMisfit(redis, setting, true).catch(() => undefined);
-  if (misfit) logger.error({ setting }, `the cache cannot be used: ${misfit.what}; ${misfit.remedy}`);
+async function logProblem(redis: RedisClient, setting: string, logger: Logger): Promise<void> {
+  const problem = await checkRedis(redis, setting, true).catch(() => undefined);
+  if (problem) logger.error({ setting }, `the cache cannot be used: ${problem.what}; ${problem.remedy}`);
 }

@@ -5,7 +5,7 @@ import type { Settings } from '../config/settings.ts';
 /** Files of a process in addition to its connections and reads of PostgreSQL: other servers, probes, modules, the system's own. */
 const OTHERS = 128;
 
-export interface OpenFilesMisfit {
+export interface OpenFilesProblem {
   /** The connections that fit. */
   readonly connections: number;
   readonly what: string;
@@ -23,11 +23,11 @@ function openFilesLimit(): number | undefined {
   }
 }
 
-/** Returns the misfit of MAX_CONNECTIONS; undefined if the files suffice. @param files the limit, for tests */
-export function openFilesMisfit(
+/** Returns why MAX_CONNECTIONS does not fit; undefined if the files suffice. @param files the limit, for tests */
+export function openFilesProblem(
   { MAX_CONNECTIONS: max, POSTGRES_READS: reads }: Pick<Settings, 'MAX_CONNECTIONS' | 'POSTGRES_READS'>,
   files = openFilesLimit(),
-): OpenFilesMisfit | undefined {
+): OpenFilesProblem | undefined {
   if (files === undefined || max === 0) return undefined;
   const others = OTHERS + reads;
   if (max + others <= files) return undefined;

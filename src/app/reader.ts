@@ -26,6 +26,7 @@ import { watchLineage } from '../snapshot/read/lineage-watch.ts';
 import { PostgresReads } from '../snapshot/read/postgres/postgres-reads.ts';
 import { catalogueReader, clusterReader } from '../snapshot/read/readers.ts';
 import { tokenVerifier } from '../snapshot/read/tokens.ts';
+import { watchReaderDatabase } from './check-database.ts';
 import {
   type Configured,
   cacheRedis,
@@ -33,7 +34,6 @@ import {
   readerDatabase,
   readerPrimary,
 } from './connections.ts';
-import { watchReaderMisfit } from './database-misfit.ts';
 import { Disposer } from './disposer.ts';
 import { FEATURES } from './features.ts';
 import { sourceFinder } from './next-run.ts';
@@ -117,7 +117,7 @@ export async function composeReader(
     closing.use(new Dump({ folder, documents, logger, limit: settings.MEMORY_LIMIT }));
   const watching = closing.use(watchLineage(() => documents.checkPostgres()));
   for (const each of [store, primary]) each?.onLost(() => watching.checkNow());
-  closing.use(watchReaderMisfit(store, database, replica, logger));
+  closing.use(watchReaderDatabase(store, database, replica, logger));
   const market = openMarket({ documents, subscription, logger, memory, staleLimitMs });
   const parts = openers.map((openPart) =>
     openPart({

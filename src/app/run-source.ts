@@ -4,7 +4,7 @@ import type { SourceConfig } from '../config/config.ts';
 import { VERSION } from '../config/package.ts';
 import type { Configured } from '../config/settings.ts';
 import type { Store } from '../db/connection/connect.ts';
-import { StatementTimeout, statementTimeout } from '../db/connection/statement-timeout.ts';
+import { StatementTimeout, statementTimeout } from '../db/connection/errors.ts';
 import { type KnownProvider, providerNamed } from '../db/providers.ts';
 import { messageOf } from '../domain/errors.ts';
 import { traced } from '../domain/tracer.ts';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { access, constants, stat, statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { FEATURE_CONFIG, FEATURES } from '../app/features.ts';
-import { openFilesMisfit } from '../app/open-files.ts';
+import { openFilesProblem } from '../app/open-files.ts';
 import { type Environment, type InspectedConfig, inspectConfig } from '../config/config.ts';
 import { BadSetting } from '../config/settings.ts';
 import { messageOf } from '../domain/errors.ts';
@@ -112,8 +112,8 @@ export async function checkDump({ settings }: Pick<InspectedConfig, 'settings'>)
 
 /** Checks the limit of this process: that of a service may be another one, and its start checks that. */
 function checkOpenFiles({ settings }: InspectedConfig): Finding[] {
-  const misfit = openFilesMisfit(settings);
-  return misfit ? [warning('open files', misfit.what, misfit.remedy)] : [];
+  const found = openFilesProblem(settings);
+  return found ? [warning('open files', found.what, found.remedy)] : [];
 }
 
 function checkConfiguration({ settings, named, problems }: InspectedConfig): Finding[] {

@@ -1,6 +1,6 @@
 /** The audit log. The transaction of each change writes its row. */
 import type { Decider } from '../domain/operator.ts';
-import type { Database } from './connection/database.ts';
+import type { Database } from './connection/client.ts';
 import { type SQL, sql } from './connection/drizzle.ts';
 import { insertInto } from './connection/statements.ts';
 import { auditLog } from './schema.ts';

@@ -1,5 +1,4 @@
-import type { Sql } from './connection/client.ts';
-import type { Database } from './connection/database.ts';
+import type { Database, Sql } from './connection/client.ts';
 import { lt, sql } from './connection/drizzle.ts';
 import { instant } from './connection/instant-text.ts';
 import { increment } from './connection/statements.ts';

@@ -3,8 +3,7 @@
 import type { HeldSample } from '../domain/held-sample.ts';
 import type { Decider } from '../domain/operator.ts';
 import { auditRow } from './audit.ts';
-import type { Sql } from './connection/client.ts';
-import type { ConnectionDatabase, Database } from './connection/database.ts';
+import type { ConnectionDatabase, Database, Sql } from './connection/client.ts';
 import { and, eq, inArray, type PgUpdateSetSource, type SQL, sql } from './connection/drizzle.ts';
 import { instant } from './connection/instant-text.ts';
 import { heldBatches, heldItems as storedItems } from './schema.ts';

@@ -1,5 +1,4 @@
-import type { Sql } from './connection/client.ts';
-import type { ConnectionDatabase, Database } from './connection/database.ts';
+import type { ConnectionDatabase, Database, Sql } from './connection/client.ts';
 import { and, eq, isNull, type SQL, sql } from './connection/drizzle.ts';
 import { increment, inTransaction } from './connection/statements.ts';
 import { recordRetiredClusters } from './runs/stored-changes.ts';

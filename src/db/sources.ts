@@ -4,7 +4,7 @@ import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/connect.ts';
 import { isNull } from './connection/drizzle.ts';
 import { instant } from './connection/instant-text.ts';
-import type { Page } from './connection/pages.ts';
+import type { Page } from './connection/statements.ts';
 import { type RunStatus, statusFields } from './runs/status.ts';
 import { lineage, type sources } from './schema.ts';
 import { IS_PUBLISHED } from './shown-rows.ts';

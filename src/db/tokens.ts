@@ -1,9 +1,8 @@
 import { hashToken, newToken } from '../domain/token.ts';
-import type { Sql } from './connection/client.ts';
-import type { Database } from './connection/database.ts';
+import type { Database, Sql } from './connection/client.ts';
 import { and, type Column, eq, gt, isNull, or, sql } from './connection/drizzle.ts';
 import { instant } from './connection/instant-text.ts';
-import type { Page } from './connection/pages.ts';
+import type { Page } from './connection/statements.ts';
 import { increment, inTransaction, only } from './connection/statements.ts';
 import { organizations, tokens } from './schema.ts';
 

@@ -1,7 +1,6 @@
 /** Versions of documents, in PostgreSQL and as published. A document is dirty while its published version is lower. */
 import { type DocumentName, type RowName, rowName } from '../domain/document-name.ts';
-import type { Sql } from './connection/client.ts';
-import type { Database } from './connection/database.ts';
+import type { Database, Sql } from './connection/client.ts';
 import { type Column, eq, lt, type SQL, sql } from './connection/drizzle.ts';
 import { array, increment, nameOf } from './connection/statements.ts';
 import { lineage, organizations, regions, tokens } from './schema.ts';

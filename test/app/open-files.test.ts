@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { openFilesMisfit } from '../../src/app/open-files.ts';
+import { openFilesProblem } from '../../src/app/open-files.ts';
 
 it.each([
   ['enough files', 10_000, 20_000, undefined],
@@ -9,7 +9,7 @@ it.each([
   ['hardly any files', 10_000, 100, 50],
   ['no limit of connections', 0, 1024, undefined],
 ])('with %s: %i connections, %i files', (_, max, files, connections) => {
-  const found = openFilesMisfit({ MAX_CONNECTIONS: max, POSTGRES_READS: 16 }, files);
+  const found = openFilesProblem({ MAX_CONNECTIONS: max, POSTGRES_READS: 16 }, files);
   expect(found?.connections).toBe(connections);
   if (found) expect(found.remedy).toContain(`MAX_CONNECTIONS to ${connections}`);
 });

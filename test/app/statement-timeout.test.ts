@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { composeWorker } from '../../src/app/worker.ts';
 import { readConfig } from '../../src/config/config.ts';
-import { statementTimeout } from '../../src/db/connection/statement-timeout.ts';
+import { statementTimeout } from '../../src/db/connection/errors.ts';
 import { createOrganization } from '../../src/db/organizations.ts';
 import { fixture } from '../conformance/catalogue-case.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';

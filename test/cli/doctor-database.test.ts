@@ -2,7 +2,7 @@ import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readerMisfit, versionMisfit, writerMisfit } from '../../src/db/connection/postgres-misfit.ts';
+import { checkReader, checkVersion, checkWriter } from '../../src/db/connection/server-problem.ts';
 import { migrate } from '../../src/db/migration/migrate.ts';
 import { startEmbeddedPostgres } from '../../src/dev/postgres.ts';
 import { createDatabase, run } from '../support/postgres.ts';
@@ -132,19 +132,19 @@ describe('the database', () => {
   });
 
   it('that is too old is a problem', () => {
-    expect(versionMisfit({ version: '14.12' }, 'DATABASE_URL')).toEqual({
+    expect(checkVersion({ version: '14.12' }, 'DATABASE_URL')).toEqual({
       what: 'it is PostgreSQL 14.12',
       remedy: 'upgrade it to PostgreSQL 15 or newer, or name another server in DATABASE_URL',
     });
     for (const version of ['15.1', '18beta1'])
-      expect(versionMisfit({ version }, 'DATABASE_URL')).toBeUndefined();
+      expect(checkVersion({ version }, 'DATABASE_URL')).toBeUndefined();
   });
 
   it('that is too old stops a worker, and a reader logs it', () => {
     const facts = { version: '14.12', role: 'x', isStandby: false, isReadOnly: false, isPooler: false };
     const server = { setting: 'DATABASE_URL', url: 'postgres://127.0.0.1/x' };
     const old = { what: 'it is PostgreSQL 14.12' };
-    expect(writerMisfit(facts, server)).toMatchObject(old);
-    expect(readerMisfit(facts, server, true)).toMatchObject(old);
+    expect(checkWriter(facts, server)).toMatchObject(old);
+    expect(checkReader(facts, server, true)).toMatchObject(old);
   });
 });

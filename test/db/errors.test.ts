@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openStore, type Store } from '../../src/db/connection/connect.ts';
 import { sql } from '../../src/db/connection/drizzle.ts';
-import { codeOf, isLostConnection, postgresError } from '../../src/db/connection/errors.ts';
+import { codeOf, isLostConnection, postgresError, statementTimeout } from '../../src/db/connection/errors.ts';
 import { postgresProblem } from '../../src/db/connection/server-problem.ts';
-import { statementTimeout } from '../../src/db/connection/statement-timeout.ts';
 import { driverError, loggableError, messageOf } from '../../src/domain/errors.ts';
 import { withoutParameters } from '../../workers/queues.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';

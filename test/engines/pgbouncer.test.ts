@@ -3,8 +3,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkConnections } from '../../src/cli/doctor/database.ts';
 import { databaseUrls, readSettings } from '../../src/config/settings.ts';
 import { openStore, type StoreRole } from '../../src/db/connection/connect.ts';
-import { poolerMisfit, postgresFacts, readerMisfit } from '../../src/db/connection/postgres-misfit.ts';
-import { postgresProblem } from '../../src/db/connection/server-problem.ts';
+import {
+  checkPooler,
+  checkReader,
+  postgresFacts,
+  postgresProblem,
+} from '../../src/db/connection/server-problem.ts';
 import { migrate } from '../../src/db/migration/migrate.ts';
 import { createToken } from '../../src/db/tokens.ts';
 import { hashToken } from '../../src/domain/token.ts';
@@ -126,20 +130,20 @@ describe('behind PgBouncer in transaction mode', needs(pgbouncer !== undefined, 
     const server = { setting: 'DATABASE_URL', url: pooler.url };
     await using owner = openStore({ url: pooler.url, role: 'owner' });
     const facts = await postgresFacts(owner.sql);
-    expect(poolerMisfit(facts, server)).toEqual({
+    expect(checkPooler(facts, server)).toEqual({
       what: 'it is a pooler',
       remedy: 'add pool_mode=transaction to DATABASE_URL, and name the server itself in DIRECT_DATABASE_URL',
     });
-    expect(poolerMisfit(facts, { ...server, setting: 'DIRECT_DATABASE_URL' })?.remedy).toBe(
+    expect(checkPooler(facts, { ...server, setting: 'DIRECT_DATABASE_URL' })?.remedy).toBe(
       'give the address of the server itself',
     );
-    expect(readerMisfit(facts, server, true)?.what).toMatch(
+    expect(checkReader(facts, server, true)?.what).toMatch(
       /^statements act as \w+ and not as fleetbook_reader$/,
     );
     await using declared = open('reader');
     const pooled = { ...server, url: `${pooler.url}?pool_mode=transaction` };
     const good = await postgresFacts(declared.sql);
-    expect([poolerMisfit(good, pooled), readerMisfit(good, pooled, false)]).toEqual([undefined, undefined]);
+    expect([checkPooler(good, pooled), checkReader(good, pooled, false)]).toEqual([undefined, undefined]);
   });
 
   it('doctor reports what does not fit', async () => {

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { composeReader } from '../../src/app/reader.ts';
 import { redisFindings } from '../../src/cli/doctor/redis.ts';
-import { redisMisfit } from '../../src/redis/misfit.ts';
+import { checkRedis } from '../../src/redis/check-server.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { requestAttempt } from '../../src/sync/runs/slots.ts';
 import { startTestCluster, type TestCluster } from '../support/redis-cluster.ts';
@@ -95,22 +95,22 @@ describe('a server that does not match its setting', () => {
   });
   afterEach(() => cluster[Symbol.asyncDispose]());
   const singleUrl = () => cluster.url.replace('redis+cluster://', 'redis://').replace(/,.*/, '');
-  const misfitOf = async (url: string, mayEvict = true) => {
+  const problemOf = async (url: string, mayEvict = true) => {
     const redis = openRedis(url, 'producer', () => {});
     try {
       await redisReady(redis, 5000);
-      return await redisMisfit(redis, 'CACHE_REDIS_URL', mayEvict);
+      return await checkRedis(redis, 'CACHE_REDIS_URL', mayEvict);
     } finally {
       redis.disconnect();
     }
   };
 
   it('is reported with the remedy: a cluster node as one server', async () => {
-    expect(await misfitOf(singleUrl())).toEqual({
+    expect(await problemOf(singleUrl())).toEqual({
       what: 'it is a node of a Redis Cluster, which has only a part of the keys',
       remedy: 'write CACHE_REDIS_URL as redis+cluster://host:port,host:port',
     });
-    expect(await misfitOf(cluster.url)).toBeUndefined();
+    expect(await problemOf(cluster.url)).toBeUndefined();
     await expect(start({ QUEUE_REDIS_URL: singleUrl() })).rejects.toThrow(
       /queues' Redis cannot be used: it is a node of a Redis Cluster.*QUEUE_REDIS_URL as redis\+cluster/,
     );
@@ -150,8 +150,8 @@ describe('a server that does not match its setting', () => {
 
   it('is reported with the remedy: one cluster master that would evict jobs', async () => {
     await cluster.nodes[2]?.client.config('SET', 'maxmemory-policy', 'allkeys-lru');
-    expect(await misfitOf(cluster.url)).toBeUndefined();
-    expect(await misfitOf(cluster.url, false)).toMatchObject({
+    expect(await problemOf(cluster.url)).toBeUndefined();
+    expect(await problemOf(cluster.url, false)).toMatchObject({
       what: expect.stringContaining('allkeys-lru'),
     });
   });

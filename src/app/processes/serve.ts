@@ -15,7 +15,7 @@ import { Disposer } from '../disposer.ts';
 import { FEATURE_SETTINGS } from '../features.ts';
 import { inLogContext } from '../log-context.ts';
 import { openLogger } from '../logger.ts';
-import { openFilesMisfit } from '../open-files.ts';
+import { openFilesProblem } from '../open-files.ts';
 import { apiOptions, composeReader } from '../reader.ts';
 import { canSharePort, listen } from './listen.ts';
 import { offerOps, ownMetrics } from './ops.ts';
@@ -77,8 +77,8 @@ async function openApi(config: Configured, env: Environment, closing: Disposer, 
   const counts = new RequestCounts();
   const reader = closing.use(await composeReader(config, logger, (kind) => metrics.unusable(kind)));
   const metrics = apiMetrics(counts);
-  const misfit = openFilesMisfit(config.settings);
-  if (misfit) logger.warn({ connections: misfit.connections }, `${misfit.what}; ${misfit.remedy}`);
+  const problem = openFilesProblem(config.settings);
+  if (problem) logger.warn({ connections: problem.connections }, `${problem.what}; ${problem.remedy}`);
   reader.addMetrics(metrics.registry);
   const app = buildApp({
     ...reader,
@@ -86,7 +86,7 @@ async function openApi(config: Configured, env: Environment, closing: Disposer, 
     version: VERSION,
     ...apiOptions({
       ...config.settings,
-      ...(misfit && { MAX_CONNECTIONS: misfit.connections }),
+      ...(problem && { MAX_CONNECTIONS: problem.connections }),
     }),
     observe: counts.add,
     inLogContext,

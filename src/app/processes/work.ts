@@ -12,7 +12,7 @@ import { workerMetrics } from '../../ops/metrics.ts';
 import { addQueueGauges } from '../../ops/queue-gauges.ts';
 import { reportReady } from '../../processes/ipc.ts';
 import { registerSource } from '../../sync/runs/run.ts';
-import { refuseWriterMisfit } from '../database-misfit.ts';
+import { refuseUnsuitableWriter } from '../check-database.ts';
 import { Disposer } from '../disposer.ts';
 import { FEATURE_CONFIG } from '../features.ts';
 import { openLogger } from '../logger.ts';
@@ -27,7 +27,7 @@ export async function work(env: Environment): Promise<void> {
   const tracing = await openTracing(env, 'work');
   if (tracing) closing.use(tracing);
   const store = closing.use(openStore({ ...databaseUrls(config), role: 'worker', connections: 2 }));
-  await refuseWriterMisfit(store, config, logger);
+  await refuseUnsuitableWriter(store, config, logger);
   await claimContent(store.db, config.content);
   await registerSources(store, config, logger);
   const metrics = workerMetrics(store.sql, config.sources);

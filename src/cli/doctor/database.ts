@@ -1,7 +1,11 @@
 import { type Configured, databaseUrls, readerDatabase } from '../../app/connections.ts';
 import { databaseUrl } from '../../config/settings.ts';
-import { postgresFacts, versionMisfit } from '../../db/connection/postgres-misfit.ts';
-import { describeDatabase, type ServerSetting } from '../../db/connection/server-problem.ts';
+import {
+  checkVersion,
+  describeDatabase,
+  postgresFacts,
+  type ServerSetting,
+} from '../../db/connection/server-problem.ts';
 import { migrationState } from '../../db/migration/migrate.ts';
 import { postgresAddress } from '../../domain/servers/postgres-address.ts';
 import { count } from '../terminal/output.ts';
@@ -37,7 +41,7 @@ async function checkServer(server: ServerSetting, now: () => Date): Promise<read
   const where = describeDatabase(server.url);
   return onPostgres(check, where, server, 'owner', async (sql) => {
     const facts = await postgresFacts(sql);
-    const old = versionMisfit(facts, server.setting);
+    const old = checkVersion(facts, server.setting);
     if (old) return [problem(check, old.what, old.remedy)];
     if (facts.isStandby || facts.isReadOnly) {
       const fix = `name the primary server in ${server.setting}`;

@@ -5,7 +5,7 @@ import { openStore } from '../../db/connection/connect.ts';
 import type { ServerSetting } from '../../db/connection/server-problem.ts';
 import { databaseName } from '../../db/lineage.ts';
 import { messageOf } from '../../domain/errors.ts';
-import { evictionOf, misfitOf, type RedisInfo, redisInfo } from '../../redis/misfit.ts';
+import { checkEviction, checkInfo, type RedisInfo, redisInfo } from '../../redis/check-server.ts';
 import { isCluster, mastersOf, openRedis, redisReady } from '../../redis/redis.ts';
 import { ago, count } from '../terminal/output.ts';
 import { type Finding, ok, problem, problemOf, warning } from './finding.ts';
@@ -78,11 +78,11 @@ export function redisFindings(
   asCluster = false,
 ): Finding[] {
   const { redis_version: version = '0', valkey_version: valkey, maxmemory_policy: policy } = info;
-  const misfits = [
-    misfitOf(info, setting, asCluster),
-    uses.includes('queues') ? evictionOf(info) : undefined,
+  const problems = [
+    checkInfo(info, setting, asCluster),
+    uses.includes('queues') ? checkEviction(info) : undefined,
   ];
-  const found = misfits.flatMap((misfit) => (misfit ? [problem(check, misfit.what, misfit.remedy)] : []));
+  const found = problems.flatMap((each) => (each ? [problem(check, each.what, each.remedy)] : []));
   const most = Number(info.maxmemory ?? 0);
   const used = Number(info.used_memory ?? 0);
   if (most > 0 && policy === 'noeviction' && used > NEARLY_FULL * most) {

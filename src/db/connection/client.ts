@@ -2,6 +2,7 @@
 import { Socket } from 'node:net';
 import postgres from 'postgres';
 import { type PostgresAddress, postgresAddress } from '../../domain/servers/postgres-address.ts';
+import { drizzle, type PgDatabase, type PostgresJsQueryResultHKT } from './drizzle.ts';
 import { isLostConnection } from './errors.ts';
 
 export type Sql = postgres.Sql<Record<string, never>>;
@@ -80,6 +81,39 @@ export function openClient(url: string, options: ClientOptions): Sql {
   const client = open(address, { ...options, max: 1 }, () => void client.close(0));
   const current = () => client.sql;
   return facade(current, sendWhole, transactions(current));
+}
+
+/** Drizzle on the pool, on a single connection or in a transaction. */
+export type Database = PgDatabase<PostgresJsQueryResultHKT>;
+
+export type ClientDatabase = Database & { readonly $client: Sql };
+
+/** Drizzle on a single connection: temporary tables stay from one statement to the next. */
+export type ConnectionDatabase = ClientDatabase & { readonly isConnection: true };
+
+/** A single connection, for temporary tables and transactions of many steps. Disposing ends it. */
+export interface Connection extends AsyncDisposable {
+  readonly db: ConnectionDatabase;
+  readonly sql: Sql;
+}
+
+export function openConnection(url: string, options: ClientOptions): Connection {
+  const client = openClient(url, options);
+  const db = Object.assign(databaseOn(client), { isConnection: true as const });
+  return { db, sql: client, [Symbol.asyncDispose]: () => client.end({ timeout: 0 }) };
+}
+
+/**
+ * Runs steps in a transaction, those of Drizzle and those of the client. A step on another connection of the pool may wait for ever:
+ * transactions may hold all of them, and wait for the same.
+ */
+export const transactionOn = <T>(
+  { $client }: ClientDatabase,
+  steps: (tx: ClientDatabase) => Promise<T>,
+): Promise<T> => inOneTransaction($client, '', (sql) => steps(databaseOn(sql)));
+
+export function databaseOn(client: Sql): ClientDatabase {
+  return drizzle(client);
 }
 
 interface Server {
@@ -219,11 +253,7 @@ export const inOneSnapshot = <T>(sql: Sql, read: (sql: Sql) => Promise<T>): Prom
   inOneTransaction(sql, 'isolation level repeatable read read only', read);
 
 /** Runs steps in a transaction, on one connection. Transactions inside it are parts of it. @param options of `begin` */
-export async function inOneTransaction<T>(
-  sql: Sql,
-  options: string,
-  steps: (sql: Sql) => Promise<T>,
-): Promise<T> {
+async function inOneTransaction<T>(sql: Sql, options: string, steps: (sql: Sql) => Promise<T>): Promise<T> {
   const { result } = await sql.begin(options, async (transaction) => {
     const begin = async (...given: unknown[]) => {
       const results = (given.at(-1) as Steps)(inside);

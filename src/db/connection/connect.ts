@@ -1,8 +1,6 @@
-import { type ClientOptions, Pool } from './client.ts';
-import { databaseOn, openConnection } from './database.ts';
+import { type ClientOptions, databaseOn, openConnection, Pool } from './client.ts';
 
-export type { Sql } from './client.ts';
-export type { ClientDatabase, Connection, ConnectionDatabase, Database } from './database.ts';
+export type { ClientDatabase, Connection, ConnectionDatabase, Database, Sql } from './client.ts';
 
 /** `owner` migrates; `worker` writes for every organization; `reader` serves under row-level security. */
 export type StoreRole = 'owner' | 'worker' | 'reader';

@@ -1,5 +1,8 @@
-/** Messages about unusable servers. They name the setting, the server and what to do, and contain no password. */
+/** Messages about unusable servers, from their errors and from their states. They name the setting, the server and what to do, and contain no password. */
 import { driverError } from '../../domain/errors.ts';
+import { OLDEST_POSTGRES } from '../../domain/servers/oldest-servers.ts';
+import { postgresAddress } from '../../domain/servers/postgres-address.ts';
+import type { Sql } from './client.ts';
 import { codeOf } from './errors.ts';
 
 export interface ServerSetting {
@@ -7,7 +10,7 @@ export interface ServerSetting {
   readonly url: string;
 }
 
-interface Problem {
+export interface Problem {
   readonly what: string;
   readonly remedy: string;
 }
@@ -166,4 +169,91 @@ function facts(error: unknown): { code: string; message: string } {
   return first instanceof Error
     ? { code: codeOf(first) ?? '', message: first.message }
     : { code: '', message: '' };
+}
+
+export interface PostgresFacts {
+  readonly version: string;
+  readonly role: string;
+  readonly isStandby: boolean;
+  readonly isReadOnly: boolean;
+  readonly isPooler: boolean;
+}
+
+export async function postgresFacts(sql: Sql): Promise<PostgresFacts> {
+  const rows = await sql<(Omit<PostgresFacts, 'isPooler'> & { pid: number })[]>`
+    select split_part(current_setting('server_version'), ' ', 1) as version, current_user as role, pg_is_in_recovery() as "isStandby", pg_backend_pid() as pid,
+      current_setting('transaction_read_only') = 'on' as "isReadOnly"`;
+  const [row] = rows;
+  if (!row) throw new Error('PostgreSQL returned no row');
+  const { pid, ...facts } = row;
+  // A pooler invents the process id that a client uses to cancel.
+  return { ...facts, isPooler: (rows as unknown as { state?: { pid: number } }).state?.pid !== pid };
+}
+
+export function checkVersion(
+  { version }: Pick<PostgresFacts, 'version'>,
+  setting: string,
+): Problem | undefined {
+  if (Number.parseInt(version, 10) >= OLDEST_POSTGRES) return undefined;
+  return {
+    what: `it is PostgreSQL ${version}`,
+    remedy: `upgrade it to PostgreSQL ${OLDEST_POSTGRES} or newer, or name another server in ${setting}`,
+  };
+}
+
+export function checkWriter(facts: PostgresFacts, server: ServerSetting): Problem | undefined {
+  const { setting } = server;
+  const old = checkVersion(facts, setting);
+  if (old) return old;
+  if (facts.isStandby)
+    return {
+      what: 'it is a standby, which takes no writes',
+      remedy: `name the primary in ${setting}`,
+    };
+  if (facts.isReadOnly)
+    return {
+      what: 'it is set to read only',
+      remedy: `set its default_transaction_read_only to off, or name another server in ${setting}`,
+    };
+  return checkRole(facts, 'fleetbook_worker', server);
+}
+
+/** Checks the readers' server. @param hasPrimary true if readers also know the primary of a standby */
+export function checkReader(
+  facts: PostgresFacts,
+  server: ServerSetting,
+  hasPrimary: boolean,
+): Problem | undefined {
+  const old = checkVersion(facts, server.setting);
+  if (old) return old;
+  if (facts.isStandby && !hasPrimary)
+    return {
+      what: 'it is a standby, and readers do not know its primary, which has the latest data',
+      remedy: 'name it in READER_DATABASE_URL, and the primary in DATABASE_URL',
+    };
+  return checkRole(facts, 'fleetbook_reader', server);
+}
+
+/** Row-level security depends on the role. */
+function checkRole({ role }: PostgresFacts, wanted: string, { setting }: ServerSetting): Problem | undefined {
+  if (role === wanted) return undefined;
+  return {
+    what: `statements act as ${role} and not as ${wanted}`,
+    remedy: `configure the pooler to pass on \`role\`, or add pool_mode=transaction to ${setting}`,
+  };
+}
+
+/** Finds an undeclared pooler. Session mode works; transaction mode does not. */
+export function checkPooler(
+  { isPooler }: PostgresFacts,
+  { setting, url }: ServerSetting,
+): Problem | undefined {
+  if (!isPooler || postgresAddress(url).isPooled) return undefined;
+  return {
+    what: 'it is a pooler',
+    remedy:
+      setting === 'DIRECT_DATABASE_URL'
+        ? 'give the address of the server itself'
+        : `add pool_mode=transaction to ${setting}, and name the server itself in DIRECT_DATABASE_URL`,
+  };
 }

@@ -1,5 +1,5 @@
 /** Parts of statements that Drizzle lacks. They refer to columns of the schema, so that a renamed column is a type error. */
-import type { Database } from './database.ts';
+import type { Database } from './client.ts';
 import {
   type Column,
   getTableColumns,
@@ -106,3 +106,21 @@ export function only<Row>([row]: readonly Row[]): Row {
 export function inTransaction<T>(db: Database, steps: (tx: Database) => Promise<T>): Promise<T> {
   return is(db, PgTransaction) ? steps(db) : db.transaction(steps);
 }
+
+export interface PageSearch<Sort> {
+  readonly sort: Sort;
+  readonly descending: boolean;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** A page of a list for operators. */
+export interface Page<Row> {
+  readonly rows: readonly Row[];
+  /** Rows on all pages. */
+  readonly total: number;
+}
+
+/** Returns the SQL of an order. @param order SQL, with % for the direction of each expression */
+export const directed = (order: string, descending: boolean): string =>
+  order.replaceAll('%', descending ? 'desc' : 'asc');

@@ -1,5 +1,5 @@
 /** Runs that changed the stock of a whole provider: its API may state it by mistake, and no guard holds stock. */
-import type { Database } from '../connection/database.ts';
+import type { Database } from '../connection/client.ts';
 import { sql } from '../connection/drizzle.ts';
 import type { RowOf } from '../connection/statements.ts';
 

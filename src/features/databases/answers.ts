@@ -1,5 +1,5 @@
 /** Answers about plans of managed databases, from the index of all regions. */
-import { type Database, databaseOn } from '../../db/connection/database.ts';
+import { type Database, databaseOn } from '../../db/connection/client.ts';
 import { desc, eq, type SQL } from '../../db/connection/drizzle.ts';
 import { rfc3339 } from '../../db/connection/statements.ts';
 import { databasePlanPrices } from '../../db/schema.ts';

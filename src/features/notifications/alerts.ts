@@ -1,6 +1,6 @@
 /** The stored alerts: the source of each, where an operator acts on it, lists, and acknowledgements. */
 import { audit } from '../../db/audit.ts';
-import type { Database } from '../../db/connection/database.ts';
+import type { Database } from '../../db/connection/client.ts';
 import { and, eq, isNotNull, isNull, lt, type SQL, sql } from '../../db/connection/drizzle.ts';
 import { type RowOf, rfc3339 } from '../../db/connection/statements.ts';
 import { alerts } from '../../db/schema.ts';

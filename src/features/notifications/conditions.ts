@@ -1,5 +1,5 @@
 /** What is wrong now: conditions that last, and what single runs did. */
-import type { ClientDatabase, Database } from '../../db/connection/database.ts';
+import type { ClientDatabase, Database } from '../../db/connection/client.ts';
 import { and, eq, inArray, sql } from '../../db/connection/drizzle.ts';
 import { type RowOf, rfc3339 } from '../../db/connection/statements.ts';
 import { type FoundDifferences, recentDifferences } from '../../db/differences.ts';

@@ -1,5 +1,5 @@
 /** Opens and resolves alerts as conditions begin and end. */
-import { type ClientDatabase, type Database, transactionOn } from '../../db/connection/database.ts';
+import { type ClientDatabase, type Database, transactionOn } from '../../db/connection/client.ts';
 import { and, inArray, isNull, lt, lte, notInArray, or, sql } from '../../db/connection/drizzle.ts';
 import { nameOf } from '../../db/connection/statements.ts';
 import type { JudgedSource } from '../../db/problems.ts';

@@ -1,5 +1,5 @@
 /** Events of an organization: which changes its webhooks receive, and in which form. */
-import { type ClientDatabase, type Database, transactionOn } from '../../db/connection/database.ts';
+import { type ClientDatabase, type Database, transactionOn } from '../../db/connection/client.ts';
 import { and, asc, eq, gt, isNull, lte, sql } from '../../db/connection/drizzle.ts';
 import { array, type RowOf } from '../../db/connection/statements.ts';
 import { storedCurrency } from '../../db/prices/currency.ts';

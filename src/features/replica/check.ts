@@ -19,8 +19,8 @@ export async function checkReplica(config: Configured): Promise<Finding[]> {
   }
   const primary = await stateOf(primaryServer);
   if ('check' in primary) return [primary];
-  const misfit = misfitOf(replica, primary);
-  if (misfit !== undefined) return [problemOf(CHECK, misfit)];
+  const why = findProblem(replica, primary);
+  if (why !== undefined) return [problemOf(CHECK, why)];
   return [ok(CHECK, `readers read a replica, and ${primary.setting} for what it does not have yet`)];
 }
 
@@ -60,7 +60,7 @@ interface ServerState {
 }
 
 /** Returns why the primary cannot be read for documents that the replica lacks, and the remedy; undefined if it can. */
-export function misfitOf(replica: ServerState, primary: ServerState): string | undefined {
+export function findProblem(replica: ServerState, primary: ServerState): string | undefined {
   if (primary.state.isStandby)
     return `${primary.setting} leads to a replica as well; name the primary in ${primary.setting}`;
   if (primary.state.lineage !== replica.state.lineage)

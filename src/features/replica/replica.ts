@@ -10,7 +10,7 @@ import type { PostgresReads } from '../../snapshot/read/postgres/postgres-reads.
 import { SemaphoreFull } from '../../snapshot/read/postgres/semaphore.ts';
 import { PostgresTier } from '../../snapshot/read/tiers/postgres-tier.ts';
 import type { DocumentTier, Served, TieredResult, Wanted } from '../../snapshot/read/tiers/tier.ts';
-import { misfitOf, readReplicaState } from './check.ts';
+import { findProblem, readReplicaState } from './check.ts';
 import { FENCED_BECAUSE, ReplicaReads } from './reads.ts';
 
 interface ReplicaServers {
@@ -26,7 +26,7 @@ interface ReplicaServer {
 export interface Replica {
   readonly source: PostgresSource;
   /** Returns why the servers do not fit each other; undefined if they do. It rejects with `Unavailable`. */
-  readonly misfit: () => Promise<string | undefined>;
+  readonly problem: () => Promise<string | undefined>;
   readonly addMetrics: (registry: Registry) => void;
 }
 
@@ -34,11 +34,11 @@ export function openReplica(servers: ReplicaServers): Replica {
   const reads = new ReplicaReads({ replica: servers.replica.reads, primary: servers.primary.reads });
   return {
     source: replicaOf(reads),
-    async misfit() {
+    async problem() {
       const states = [servers.replica, servers.primary].map(async ({ reads: server, setting }) => {
         return { state: await server.check(readReplicaState), setting };
       });
-      return misfitOf(...((await Promise.all(states)) as Parameters<typeof misfitOf>));
+      return findProblem(...((await Promise.all(states)) as Parameters<typeof findProblem>));
     },
     addMetrics: (registry) => addSeries(registry, reads),
   };

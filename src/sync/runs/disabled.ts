@@ -1,7 +1,7 @@
 /** Disabled and paused sources: nothing runs them, and their data stays published. */
 
 import { audit } from '../../db/audit.ts';
-import type { Database } from '../../db/connection/database.ts';
+import type { Database } from '../../db/connection/client.ts';
 import { alias, and, desc, eq, inArray, isNotNull, isNull, sql } from '../../db/connection/drizzle.ts';
 import { increment, nameOf, only, rfc3339 } from '../../db/connection/statements.ts';
 import { INTERRUPTED, IS_LIVE } from '../../db/runs/status.ts';

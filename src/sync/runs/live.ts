@@ -1,8 +1,7 @@
 /** Finds out which runs are live: the runs of a killed process keep the outcome `running`. */
 
 import { auditRow } from '../../db/audit.ts';
-import type { Sql } from '../../db/connection/client.ts';
-import type { Connection, Database } from '../../db/connection/database.ts';
+import type { Connection, Database, Sql } from '../../db/connection/client.ts';
 import { alias, and, desc, eq, inArray, sql } from '../../db/connection/drizzle.ts';
 import { increment, nameOf } from '../../db/connection/statements.ts';
 import { IS_LIVE, lockKeyOf } from '../../db/runs/status.ts';

@@ -1,5 +1,5 @@
 import { auditRow } from '../../db/audit.ts';
-import type { Database } from '../../db/connection/database.ts';
+import type { Database } from '../../db/connection/client.ts';
 import { alias, and, eq, inArray, isNull, lt, max, sql } from '../../db/connection/drizzle.ts';
 import { array, increment, insertInto, nameOf } from '../../db/connection/statements.ts';
 import { INTERRUPTED, IS_LIVE, lockKeyOf } from '../../db/runs/status.ts';

@@ -1,7 +1,7 @@
 /** Clusters of all organizations, for operators. */
 import type { Sql } from '../../../db/connection/client.ts';
 import { instant } from '../../../db/connection/instant-text.ts';
-import { inOrder, type Page, type PageSearch } from '../../../db/connection/pages.ts';
+import { directed, type Page, type PageSearch } from '../../../db/connection/statements.ts';
 import type { clusters, disks, diskTypes } from '../../../db/schema.ts';
 import type { FoundMachine } from './machines.ts';
 
@@ -48,7 +48,7 @@ export type FoundClusters = Page<FoundCluster>;
 
 export async function searchClusters(sql: Sql, search: ClusterSearch): Promise<FoundClusters> {
   const { sort, descending, limit, offset } = search;
-  const order = inOrder(sql, ORDERS[sort], descending);
+  const order = sql.unsafe(directed(ORDERS[sort], descending));
   const [rows, [counted]] = await Promise.all([
     // The inner statement finds the page by the columns of its order. The outer one reads the rest for its rows only.
     sql<FoundCluster[]>`

@@ -2,7 +2,7 @@
 import type postgres from 'postgres';
 import type { Sql } from '../../../db/connection/client.ts';
 import { instant } from '../../../db/connection/instant-text.ts';
-import { inOrder, type Page, type PageSearch } from '../../../db/connection/pages.ts';
+import { directed, type Page, type PageSearch } from '../../../db/connection/statements.ts';
 import { factPairs } from '../../../db/machine-facts.ts';
 import { type PriceHistory, priceHistory } from '../../../db/prices/prices.ts';
 import type { MachineFacts } from '../../../domain/machine-facts.ts';
@@ -67,7 +67,7 @@ type Part = postgres.PendingQuery<postgres.Row[]>;
 
 export async function searchMachines(sql: Sql, search: MachineSearch): Promise<FoundMachines> {
   const { sort, descending, limit, offset } = search;
-  const order = inOrder(sql, ORDERS[sort], descending);
+  const order = sql.unsafe(directed(ORDERS[sort], descending));
   const places = sql`join regions r on r.id = m.region_id join providers p on p.id = r.provider_id`;
   // The outer statement reads the other columns for the rows of the page only.
   const reading = sql<FoundMachine[]>`

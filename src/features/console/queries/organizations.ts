@@ -1,7 +1,7 @@
 /** Organizations with their counts, for operators. */
 import type { Sql } from '../../../db/connection/client.ts';
 import { instant } from '../../../db/connection/instant-text.ts';
-import { inOrder, type Page, type PageSearch } from '../../../db/connection/pages.ts';
+import { directed, type Page, type PageSearch } from '../../../db/connection/statements.ts';
 import type { Organization } from '../../../db/organizations.ts';
 
 /** Times are RFC 3339, to the second. */
@@ -48,7 +48,7 @@ export type FoundOrganizations = Page<FoundOrganization>;
 /** Returns one page. It finds the page first and then counts for its rows only, unless the order needs all counts. */
 export async function searchOrganizations(sql: Sql, search: OrganizationSearch): Promise<FoundOrganizations> {
   const { sort, descending, limit, offset } = search;
-  const order = inOrder(sql, ORDERS[sort], descending);
+  const order = sql.unsafe(directed(ORDERS[sort], descending));
   const matching = conditions(sql, search);
   const counted = {
     clusters: sql`select organization_id, count(*) as n from clusters where retired_at is null group by 1`,

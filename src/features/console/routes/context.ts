@@ -1,6 +1,5 @@
 import type { OpsContext } from '../../../app/feature.ts';
-import type { Sql } from '../../../db/connection/client.ts';
-import type { Database } from '../../../db/connection/database.ts';
+import type { Database, Sql } from '../../../db/connection/client.ts';
 import type { ConsoleSource, Stored } from './overview.ts';
 
 export interface ConsoleContext extends Pick<OpsContext, 'config' | 'env' | 'queues' | 'openWriter'> {

@@ -1,12 +1,8 @@
 /** Finds a Redis that its setting does not fit, at the start, before commands fail. */
 import type { Redis } from 'ioredis';
+import type { Problem } from '../db/connection/server-problem.ts';
 import { isAtLeast, OLDEST_REDIS } from '../domain/servers/oldest-servers.ts';
 import { isCluster, mastersOf, type RedisClient } from './redis.ts';
-
-export interface Misfit {
-  readonly what: string;
-  readonly remedy: string;
-}
 
 export type RedisInfo = Readonly<Record<string, string>>;
 
@@ -21,21 +17,21 @@ export async function redisInfo(server: Redis): Promise<RedisInfo> {
 }
 
 /** @param mayEvict false for queues: an eviction loses jobs @throws the error of Redis */
-export async function redisMisfit(
+export async function checkRedis(
   redis: RedisClient,
   setting: string,
   mayEvict: boolean,
-): Promise<Misfit | undefined> {
+): Promise<Problem | undefined> {
   const infos = await Promise.all(mastersOf(redis).map(redisInfo));
   for (const info of infos) {
-    const found = misfitOf(info, setting, isCluster(redis)) ?? (mayEvict ? undefined : evictionOf(info));
+    const found = checkInfo(info, setting, isCluster(redis)) ?? (mayEvict ? undefined : checkEviction(info));
     if (found) return found;
   }
   return undefined;
 }
 
 /** @param asCluster true if the server is used as a node of a cluster */
-export function misfitOf(info: RedisInfo, setting: string, asCluster: boolean): Misfit | undefined {
+export function checkInfo(info: RedisInfo, setting: string, asCluster: boolean): Problem | undefined {
   const { redis_version: version, valkey_version: valkey } = info;
   if (version !== undefined && valkey === undefined && !isAtLeast(version, OLDEST_REDIS))
     return {
@@ -57,7 +53,7 @@ export function misfitOf(info: RedisInfo, setting: string, asCluster: boolean): 
   return undefined;
 }
 
-export function evictionOf({ maxmemory_policy: policy }: RedisInfo): Misfit | undefined {
+export function checkEviction({ maxmemory_policy: policy }: RedisInfo): Problem | undefined {
   if (policy === undefined || policy === 'noeviction') return undefined;
   return {
     what: `its maxmemory-policy is ${policy}: it may lose jobs`,

@@ -2,14 +2,14 @@
 import type { Logger } from 'pino';
 import { BadSetting, type Configured, databaseUrls } from '../config/settings.ts';
 import { openStore, type Store } from '../db/connection/connect.ts';
-import { poolerMisfit, postgresFacts, readerMisfit, writerMisfit } from '../db/connection/postgres-misfit.ts';
 import type { ServerSetting } from '../db/connection/server-problem.ts';
+import { checkPooler, checkReader, checkWriter, postgresFacts } from '../db/connection/server-problem.ts';
 import type { Replica } from '../features/replica/replica.ts';
 
 const RETRY_MS = 1000;
 
 /** @throws BadSetting if it cannot be written to. An undeclared pooler only causes a warning: session mode works. */
-export async function refuseWriterMisfit(
+export async function refuseUnsuitableWriter(
   store: Pick<Store, 'sql'>,
   config: Configured,
   logger: Logger,
@@ -22,9 +22,9 @@ export async function refuseWriterMisfit(
 
   async function check(sql: Store['sql'], server: ServerSetting): Promise<void> {
     const facts = await postgresFacts(sql);
-    const misfit = writerMisfit(facts, server);
-    if (misfit) throw new BadSetting(`${server.setting} cannot be used: ${misfit.what}; ${misfit.remedy}`);
-    const pooler = poolerMisfit(facts, server);
+    const problem = checkWriter(facts, server);
+    if (problem) throw new BadSetting(`${server.setting} cannot be used: ${problem.what}; ${problem.remedy}`);
+    const pooler = checkPooler(facts, server);
     if (pooler) logger.warn(`${server.setting}: ${pooler.what}; ${pooler.remedy}`);
   }
 }
@@ -33,10 +33,10 @@ export async function refuseWriterMisfit(
  * Checks at the start and after each lost connection. A reader starts even so: memory and Redis may answer.
  * @param replica is set if readers also read the primary
  */
-export function watchReaderMisfit(
+export function watchReaderDatabase(
   store: Store,
   server: ServerSetting,
-  replica: Pick<Replica, 'misfit'> | undefined,
+  replica: Pick<Replica, 'problem'> | undefined,
   logger: Logger,
 ): Disposable {
   let timer: NodeJS.Timeout | undefined;
@@ -49,8 +49,10 @@ export function watchReaderMisfit(
     timer = undefined;
     try {
       const facts = await postgresFacts(store.sql);
-      const misfit = readerMisfit(facts, server, replica !== undefined) ?? poolerMisfit(facts, server);
-      const why = misfit ? `${server.setting}: ${misfit.what}; ${misfit.remedy}` : await replica?.misfit();
+      const problem = checkReader(facts, server, replica !== undefined) ?? checkPooler(facts, server);
+      const why = problem
+        ? `${server.setting}: ${problem.what}; ${problem.remedy}`
+        : await replica?.problem();
       if (why !== undefined && why !== logged) logger.error(why);
       logged = why;
     } catch {
