@@ -25,7 +25,7 @@ import { nothingStored, type Progress, type SyncResult } from '../sync/pipeline.
 import { syncRates } from '../sync/rates.ts';
 import { cancelledRuns, type LiveRuns } from '../sync/runs/live.ts';
 import { type BeginOptions, finishRun, type Run, type RunOrigin, registerSource } from '../sync/runs/run.ts';
-import { storedValidators } from '../sync/stored-validators.ts';
+import { storedValidators } from '../sync/validators.ts';
 import { addLogFields } from './log-context.ts';
 
 /** Deadline (ms) and largest size (bytes) of one response of an upstream. */

@@ -5,19 +5,16 @@
  *
  * Staging fills temporary tables of one connection. All later steps are one transaction, which begins and ends here.
  */
-
 import type { ConnectionDatabase, Store } from '../db/connection/connect.ts';
 import { sql } from '../db/connection/drizzle.ts';
 import { type BatchDecision, decide, isOpen } from '../db/held-batches.ts';
 import { writeQuarantine } from '../db/quarantine.ts';
 import { groupReasons, type ReasonGroup, type RejectedKey } from '../domain/rejected-rows.ts';
-import type { Naming, RateChange } from '../domain/run.ts';
-import { COMPLETE, type Completeness } from '../domain/run.ts';
+import { COMPLETE, type Completeness, type Naming, type RateChange } from '../domain/run.ts';
 import { traced } from '../domain/tracer.ts';
 import type { ValidatorItem } from '../sources/source.ts';
 import { checkCurrency, type Pricing } from './currency.ts';
-import { stampEveryRegion } from './freshness.ts';
-import type { BrokenGuard } from './guards.ts';
+import { type BrokenGuard, brokenGuards, type Guard } from './guards.ts';
 import { heldReadAt, supersedeHeld } from './runs/hold.ts';
 import { cancelledRuns } from './runs/live.ts';
 import { finishRun, holdsFence, NO_COUNTS, type Run, type RunCounts } from './runs/run.ts';
@@ -40,7 +37,7 @@ export type Progress = (seen: number) => void;
 export interface SyncOptions {
   readonly store: Store;
   readonly run: Run;
-  /** The key of stored validators, see sync/stored-validators.ts. A run without it stores no validator. */
+  /** The key of stored validators, see validators.ts. A run without it stores no validator. */
   readonly parseFingerprint?: string;
   /** True after an operator's approval: broken guards then do not hold the batch. */
   readonly approved?: boolean;
@@ -60,7 +57,7 @@ export interface Staged {
 export interface Compared {
   readonly counts: Pick<RunCounts, 'seen' | 'rejected'> & Partial<RunCounts>;
   readonly rejected: readonly RejectedKey[];
-  readonly broken: readonly BrokenGuard[];
+  readonly guards: readonly Guard[];
   /** Why published machines would be excluded. */
   readonly withdrawn: readonly ReasonGroup[];
   /** Without the regions that have no usable row, which `Written` has. */
@@ -82,20 +79,25 @@ export interface BatchKind<S extends Staged, C extends Compared> {
   readonly pricing?: Pricing;
   /** Creates and fills the temporary tables. @throws SourceError if the source cannot be read completely */
   stage(db: ConnectionDatabase): Promise<S>;
-  /** Returns the number of stored rows, which is the count of rows seen in an unmodified run. */
-  countStored(db: ConnectionDatabase): Promise<number>;
+  /** Stores that the source is unmodified. Returns the number of stored rows, which count as seen. @param readAt RFC 3339 */
+  confirm(db: ConnectionDatabase, readAt: string): Promise<number>;
   /** Locks the rows that another source may change as well, before the comparison. */
   lock(db: ConnectionDatabase): Promise<void>;
   compare(db: ConnectionDatabase, staged: S): Promise<C>;
   /**
    * Stores the batch for an operator's decision.
-   * @param readAt RFC 3339
+   * @param held the broken guards, and when the batch was read (RFC 3339)
    * @returns the part of the batch that is safe to store without a decision
    */
-  hold(db: ConnectionDatabase, run: Run, compared: C, readAt: string): Promise<C | undefined>;
+  hold(db: ConnectionDatabase, run: Run, compared: C, held: Holding): Promise<C | undefined>;
   /** Stores the current rows, so that an operator can undo an approval. */
   saveBefore(db: ConnectionDatabase, decision: BatchDecision): Promise<void>;
   write(db: ConnectionDatabase, compared: C, writing: Writing): Promise<Written>;
+}
+
+export interface Holding {
+  readonly broken: readonly BrokenGuard[];
+  readonly readAt: string;
 }
 
 /** The run that writes, and its times in RFC 3339. */
@@ -135,7 +137,7 @@ export async function syncBatch<S extends Staged, C extends Compared>(
     return nothingStored(cancelled === undefined ? 'superseded' : 'cancelled');
   }
   const result = isUnmodified(staged.validators)
-    ? await storeUnmodified(db, run, await kind.countStored(db), times.readAt)
+    ? await storeUnmodified(db, kind, run, times.readAt)
     : await storeOrHold(db, kind, sync, staged, times);
   await traced('sync commit', {}, () => db.execute(sql`commit`));
   return result;
@@ -175,13 +177,12 @@ export function earlier(one: string, other: string | undefined): string {
 /** Stores the result of an unmodified source. It supersedes a held batch. */
 async function storeUnmodified(
   db: ConnectionDatabase,
+  kind: Pick<BatchKind<Staged, Compared>, 'confirm'>,
   run: Run,
-  seen: number,
   readAt: string,
 ): Promise<SyncResult> {
-  const counts = { ...NO_COUNTS, seen };
   await supersedeHeld(db, run.sourceId);
-  await stampEveryRegion(db, run.sourceId, readAt);
+  const counts = { ...NO_COUNTS, seen: await kind.confirm(db, readAt) };
   await finishRun(db, run, 'unchanged', counts, readAt);
   return { ...nothingStored('unchanged'), counts };
 }
@@ -203,7 +204,8 @@ async function storeOrHold<S extends Staged, C extends Compared>(
   const readAt = decision === undefined ? ownTime : await heldReadAt(db, decision.batchId);
   await kind.lock(db);
   const compared = await traced('sync compare', {}, () => kind.compare(db, staged));
-  const { broken, rejected, withdrawn, completeness } = compared;
+  const broken = brokenGuards(compared.guards);
+  const { rejected, withdrawn, completeness } = compared;
   const { seen, rejected: rejectedCount } = compared.counts;
   const finish = async (
     outcome: 'changed' | 'unchanged' | 'held',
@@ -226,7 +228,9 @@ async function storeOrHold<S extends Staged, C extends Compared>(
   };
 
   const isHeld = broken.length > 0 && !approved;
-  const safe = isHeld ? await traced('sync hold', {}, () => kind.hold(db, run, compared, readAt)) : compared;
+  const safe = isHeld
+    ? await traced('sync hold', {}, () => kind.hold(db, run, compared, { broken, readAt }))
+    : compared;
   if (safe === undefined) return finish('held', {});
   const isUndo = decision?.kind === 'undo';
   if (decision?.kind === 'approve') await kind.saveBefore(db, decision);

@@ -40,14 +40,14 @@ function ratesKind(reading: Promise<RatesReading>): BatchKind<Staged & Read, Com
         dataTime: undefined,
       };
     },
-    countStored: async (db) => Object.keys((await storedRates(db))?.perEuro ?? {}).length,
+    confirm: async (db) => Object.keys((await storedRates(db))?.perEuro ?? {}).length,
     async lock() {},
     // Reference rates have no guards.
     compare: async (_, { rates, seen }) => ({
       rates,
       counts: { seen, rejected: 0 },
       rejected: [],
-      broken: [],
+      guards: [],
       withdrawn: [],
       completeness: COMPLETE,
     }),

@@ -1,15 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  type BrokenGuard,
-  brokenGuards,
-  brokenJumps,
-  DEFAULT_GUARD_LIMITS,
-  type GuardInput,
-  PRICE_KINDS,
-} from '../../src/sync/guards.ts';
+import { jumpGuard, PRICE_KINDS } from '../../src/sync/catalogue/check-prices.ts';
+import { type CatalogueMeasures, catalogueGuards } from '../../src/sync/catalogue/guards.ts';
+import { type BrokenGuard, brokenGuards, DEFAULT_GUARD_LIMITS } from '../../src/sync/guards.ts';
 
-const GOOD: GuardInput = {
+const GOOD: CatalogueMeasures = {
   known: 100,
   seen: 100,
   added: 0,
@@ -27,11 +22,13 @@ const GOOD: GuardInput = {
   plans: 0,
   totals: [],
 };
-const broken = (batch: Partial<GuardInput>, limits = {}) =>
-  brokenGuards({ ...GOOD, ...batch }, { ...DEFAULT_GUARD_LIMITS, ...limits }).map(({ guard }) => guard);
+const broken = (batch: Partial<CatalogueMeasures>, limits = {}) =>
+  brokenGuards(catalogueGuards({ ...GOOD, ...batch }, { ...DEFAULT_GUARD_LIMITS, ...limits })).map(
+    ({ guard }) => guard,
+  );
 
 describe('a batch', () => {
-  it.each<[string, Partial<GuardInput>, BrokenGuard['guard'][]]>([
+  it.each<[string, Partial<CatalogueMeasures>, BrokenGuard['guard'][]]>([
     ['without a change', {}, []],
     ['that loses exactly the share', { missing: 20 }, []],
     ['that loses one machine more', { missing: 21 }, ['removed']],
@@ -99,8 +96,8 @@ describe('a batch', () => {
     ['many prices of three types', { rows: 40, types: 3 }, true],
   ])('with %s beyond the factor is held or not, for any kind of price', (_, found, isHeld) => {
     for (const kind of PRICE_KINDS) {
-      const guard = brokenJumps(kind, { ...found, ratio: 6, stated: 100 }, DEFAULT_GUARD_LIMITS);
-      expect(guard?.guard).toBe(isHeld ? 'price_ratio' : undefined);
+      const guard = jumpGuard(kind, { ...found, ratio: 6, stated: 100 }, DEFAULT_GUARD_LIMITS);
+      expect(brokenGuards([guard]).map((broke) => broke.guard)).toEqual(isHeld ? ['price_ratio'] : []);
     }
   });
 
@@ -117,7 +114,7 @@ describe('a batch', () => {
   );
 
   it('states the finding, the limit and the consequence', () => {
-    const found = brokenGuards({ ...GOOD, missing: 30 }, DEFAULT_GUARD_LIMITS);
+    const found = brokenGuards(catalogueGuards({ ...GOOD, missing: 30 }, DEFAULT_GUARD_LIMITS));
     expect(found).toEqual([
       {
         guard: 'removed',
@@ -126,14 +123,15 @@ describe('a batch', () => {
         detail: '30 of 100 known rows are not reported any more (30 %, limit 20 %)',
       },
     ]);
-    expect(
-      brokenJumps('machine', { rows: 12, types: 12, ratio: 60.04, stated: 100 }, DEFAULT_GUARD_LIMITS),
-    ).toEqual({
-      guard: 'price_ratio',
-      found: 60.04,
-      limit: 5,
-      detail: '12 of 100 rows would change the price of a machine by more than a factor of 5, one by 60.0',
-    });
+    const jumps = { rows: 12, types: 12, ratio: 60.04, stated: 100 };
+    expect(brokenGuards([jumpGuard('machine', jumps, DEFAULT_GUARD_LIMITS)])).toEqual([
+      {
+        guard: 'price_ratio',
+        found: 60.04,
+        limit: 5,
+        detail: '12 of 100 rows would change the price of a machine by more than a factor of 5, one by 60.0',
+      },
+    ]);
   });
 
   it('is within a share exactly at the limit, for any binary fraction', () => {

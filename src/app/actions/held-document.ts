@@ -5,7 +5,7 @@ import type { Store } from '../../db/connection/connect.ts';
 import { machineElements } from '../../snapshot/document/build.ts';
 import { loadContent } from '../../snapshot/document/load.ts';
 import type { PreviewedCatalogue } from '../../sync/catalogue/catalogue.ts';
-import type { PreviewRow } from '../../sync/catalogue/diff.ts';
+import type { PreviewRow } from '../../sync/catalogue/preview.ts';
 import { providerOf } from '../run-source.ts';
 
 export type MachineAnswer = string | null;

@@ -1,7 +1,7 @@
 import type { Preview } from '../../app/actions/batch.ts';
 import type { BatchRecord } from '../../db/held-batches.ts';
 import { hourly } from '../../domain/text/quantities.ts';
-import type { PreviewRow } from '../../sync/catalogue/diff.ts';
+import type { PreviewRow } from '../../sync/catalogue/preview.ts';
 import type { ClusterPreviewRow } from '../../sync/clusters/preview.ts';
 import { inKinds } from '../runs/change-rows.ts';
 import { alignedLines, alignedTable, moreLine } from '../terminal/output.ts';

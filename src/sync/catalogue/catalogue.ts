@@ -1,14 +1,11 @@
 import type { ConnectionDatabase } from '../../db/connection/connect.ts';
-import { and, eq, not, sql } from '../../db/connection/drizzle.ts';
-import { approvedRows } from '../../db/quarantine.ts';
+import { notRetired } from '../../db/connection/statements.ts';
 import { machines } from '../../db/schema.ts';
 import { SAMPLE_ROWS } from '../../domain/held-sample.ts';
 import { boundedRejected, type RejectedKey } from '../../domain/rejected-rows.ts';
-import type { ShortRegion } from '../../domain/run.ts';
 import type { CatalogueItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
-import { brokenGuards, type GuardLimits, hasPlansAlone, runsUntilRetired } from '../guards.ts';
-import { sampleOfMachines } from '../held-sample.ts';
+import { type GuardLimits, runsUntilRetired } from '../guards.ts';
 import {
   type BatchKind,
   type Compared,
@@ -20,30 +17,30 @@ import {
   type SyncResult,
   syncBatch,
 } from '../pipeline.ts';
-import { holdStaged } from '../runs/hold.ts';
-import { saveCatalogue } from '../runs/undo.ts';
-import { countStored, stageStored, storedRegions } from '../stored-validators.ts';
 import { unmodifiedRegions } from '../validators.ts';
-import { checkPrices, jumpsOfOthers } from './check-prices.ts';
-import type { Repeated } from './check-rows.ts';
-import { type ComparedPlans, comparePlans, countsOf, withoutKept } from './database-plans.ts';
+import { checkPrices } from './check-prices.ts';
+import { duplicatesIn } from './check-rows.ts';
+import { type ComparedPlans, comparePlans, countsOf, withoutKept, writePlans } from './database-plans.ts';
+import { readRegions, stampEveryRegion, stampRead } from './freshness.ts';
+import { catalogueGuards, hasPlansAlone } from './guards.ts';
+import { holdCatalogue, saveCatalogue } from './held-items.ts';
 import {
   type CatalogueDiff,
-  type CataloguePreview,
-  cataloguePreview,
   countChanges,
   countWithTerms,
   diffStaged,
-  type StagedDiff,
+  shortRegions,
   withdrawnMachines,
-} from './diff.ts';
-import { catalogueMissing } from './match.ts';
-import { readRegions, stampRead } from './read-regions.ts';
-import { type ComparedRegionPrices, compareRegionPrices, type RegionsBatch } from './region-prices.ts';
-import { highestPrice, type StagedCatalogue, stageCatalogue } from './stage.ts';
+} from './match.ts';
+import { type CataloguePreview, cataloguePreview, sampleOfMachines } from './preview.ts';
+import {
+  type ComparedRegionPrices,
+  compareRegionPrices,
+  type RegionsBatch,
+  writeRegionPrices,
+} from './region-prices.ts';
+import { highestPrice, type StagedCatalogue, stageCatalogue, stageStored, storedRegions } from './stage.ts';
 import { type CatalogueSource, lockProvider, writeMachines, writeRegions } from './store.ts';
-import { writePlans } from './stored-plans.ts';
-import { writeRegionPrices } from './stored-region-prices.ts';
 
 interface CatalogueBatch {
   readonly provider: { readonly id: number; readonly name: string };
@@ -88,7 +85,7 @@ export async function previewCatalogue(
       catalogueKind(options.sourceId, batch, true),
       options,
       async (db, limit, { regions }) => ({
-        ...(await previewAll(db, limit)),
+        ...(await cataloguePreview(db, limit)),
         regions: Object.fromEntries(regions),
       }),
     )),
@@ -113,17 +110,20 @@ function catalogueKind(
         now(),
         progress,
       ),
-    countStored: (db) => countStored(db, sourceId),
+    async confirm(db, readAt) {
+      await stampEveryRegion(db, sourceId, readAt);
+      return db.$count(machines, notRetired(machines, sourceId));
+    },
     lock: (db) => lockProvider(db, source),
 
     compare: (db, staged) => compareCatalogue(db, staged, source, { pricing, limits, approved }),
 
-    async hold(db, run, { broken, staged, regions, rejectedWithoutJumps: rejected }, readAt) {
-      const worst = sampleOfMachines(await previewAll(db, SAMPLE_ROWS), pricing.currency);
+    async hold(db, run, { staged, regions, rejectedWithoutJumps: rejected }, { broken, readAt }) {
+      const worst = sampleOfMachines(await cataloguePreview(db, SAMPLE_ROWS), pricing.currency);
       const { asOf, regionPrices, databasePlans, unreadItems } = staged;
       const notRead = unreadItems.size > 0 ? [{ kind: 'unread-prices', items: [...unreadItems] }] : [];
       const others = [...regionPrices, ...databasePlans, ...notRead];
-      await holdStaged(db, run, { broken, readAt, rejected, worst, regions, asOf, others });
+      await holdCatalogue(db, run, { broken, readAt, rejected, worst, regions, asOf, others });
       return undefined;
     },
 
@@ -144,19 +144,6 @@ function catalogueKind(
       const counts = { retired: hasOnlyPlans ? plans.gone.length : retired };
       return { changed, counts, unread, namings: renamed.namings };
     },
-  };
-}
-
-/** Returns what the batch would change. Of regions and plans it has the price jumps, which may hold the batch. */
-async function previewAll(db: ConnectionDatabase, limit: number | undefined): Promise<CataloguePreview> {
-  const preview = await cataloguePreview(db, limit);
-  const jumps = await jumpsOfOthers(db);
-  if (jumps.length === 0) return preview;
-  const { price = 0 } = preview.totals;
-  return {
-    ...preview,
-    rows: [...jumps.slice(0, limit), ...preview.rows],
-    totals: { ...preview.totals, price: price + jumps.length },
   };
 }
 
@@ -202,7 +189,7 @@ async function compareCatalogue(
   const rejected = seen - compared.usable + prices.setAside;
   // Neither rows that wait for a setting nor rows that an operator approved are a sign of a broken feed.
   const uncounted = staged.waiting + duplicates.approved;
-  const broken = brokenGuards(
+  const guards = catalogueGuards(
     {
       ...diff,
       totals: staged.totals,
@@ -225,7 +212,7 @@ async function compareCatalogue(
     regionPrices: new Map([...others.prices.prices].filter(([code]) => !prices.keeping.region.has(code))),
     plans,
     hasOnlyPlans,
-    broken: [...broken, ...prices.broken, ...plans.broken],
+    guards: [...guards, ...prices.guards, ...plans.guards],
     counts: hasOnlyPlans
       ? { ...countsOf(plans), seen: seen + staged.databasePlans.length, rejected }
       : { seen, rejected, added, changed, withdrawn },
@@ -246,26 +233,6 @@ async function compareCatalogue(
   };
 }
 
-const SHORT_SHARE = 0.2;
-const SHORT_AT_LEAST = 10;
-
-/** Returns the regions that lack many machines for the first time. A machine that stays away counts once. */
-async function shortRegions(db: ConnectionDatabase, sourceId: string): Promise<ShortRegion[]> {
-  const [lost, m] = [catalogueMissing, machines];
-  const missing = sql<number>`count(*)::int`;
-  const known = sql<number>`(select count(*)::int from machines k where k.region_id = ${lost.regionId}
-    and k.source_id = ${sourceId} and k.retired_at is null)`;
-  const found = await db
-    .select({ code: lost.regionCode, missing, known })
-    .from(lost)
-    .innerJoin(m, eq(m.id, lost.machineId))
-    .where(and(not(lost.tolerated), eq(m.missedRuns, 0)))
-    .groupBy(lost.regionId, lost.regionCode)
-    .having(sql`${missing} >= ${SHORT_AT_LEAST}`)
-    .orderBy(sql`${missing} desc`, sql`${lost.regionCode} collate "C"`);
-  return found.filter((region) => region.missing >= SHORT_SHARE * region.known);
-}
-
 /** Compares prices of regions, and plans of databases, with the stored ones. */
 async function compareOthers(
   db: ConnectionDatabase,
@@ -280,19 +247,4 @@ async function compareOthers(
     prices,
     plans: await comparePlans(db, source, { ...batch, stated: databasePlans, isUnread, limits }),
   };
-}
-
-const rowsOf = (repeated: readonly Repeated[]) => repeated.reduce((sum, { rows }) => sum + rows, 0);
-
-/** Counts the repeated rows without an approval, their types, and the approved rows. */
-async function duplicatesIn(
-  db: ConnectionDatabase,
-  sourceId: string,
-  { rejected, repeated }: Pick<StagedDiff, 'rejected' | 'repeated'>,
-): Promise<{ rows: number; types: number; approved: number }> {
-  const known = await approvedRows(db, sourceId, rejected);
-  const unknown = repeated.filter((row) => !known.has(row.rejected));
-  const rows = rowsOf(unknown);
-  const approved = known.size + rowsOf(repeated) - rows - (repeated.length - unknown.length);
-  return { rows, types: new Set(unknown.map(({ name }) => name)).size, approved };
 }

@@ -18,9 +18,18 @@ import { amount, PERIODS } from '../../db/schema/shared-columns.ts';
 import { acceptedPrices } from '../../db/schema.ts';
 import type { SourcePrice } from '../../domain/prices/price.ts';
 import { REJECTED_KEPT, type RejectedKey } from '../../domain/rejected-rows.ts';
-import { type BrokenGuard, brokenJumps, type GuardLimits, PRICE_KINDS, type PriceKind } from '../guards.ts';
-import type { PreviewRow } from './diff.ts';
+import type { Guard, GuardLimits } from '../guards.ts';
 import { catalogueDiff, catalogueMissing } from './match.ts';
+
+const PRICED = {
+  machine: 'a machine',
+  term: 'a term',
+  region: 'a region',
+  plan: 'a database plan',
+};
+/** What has prices that a batch states. */
+type PriceKind = keyof typeof PRICED;
+export const PRICE_KINDS = Object.keys(PRICED) as [PriceKind, ...PriceKind[]];
 
 /** A price of a region or a plan that differs from the stored one. The check reads those of machines from the comparison. */
 export interface ChangedPrice {
@@ -44,7 +53,8 @@ export interface ComparedPrice extends Omit<SourcePrice, 'per'> {
 }
 
 export interface CheckedPrices {
-  readonly broken: readonly BrokenGuard[];
+  /** One for each kind with jumps. */
+  readonly guards: readonly Guard[];
   /** The quarantined prices, at most `REJECTED_KEPT` + 1. */
   readonly rejected: readonly RejectedKey[];
   /** Rows of machines among them. */
@@ -58,7 +68,7 @@ export interface CheckedPrices {
 const d = catalogueDiff;
 const a = acceptedPrices;
 
-const priceJumps = pgTable('price_jumps', (c) => ({
+export const priceJumps = pgTable('price_jumps', (c) => ({
   kind: c.text('kind', { enum: PRICE_KINDS }).notNull(),
   /** Null for regions and plans. */
   machineId: c.integer('machine_id'),
@@ -109,17 +119,17 @@ export async function checkPrices(
     .groupBy(j.kind, j.counts);
   const jumps = PRICE_KINDS.flatMap((kind) => {
     const own = found.find((each) => each.kind === kind && each.counts);
-    return own ? [{ kind, own, broken: brokenJumps(kind, { ...own, stated: stated[kind] }, limits) }] : [];
+    return own ? [{ kind, guard: jumpGuard(kind, { ...own, stated: stated[kind] }, limits) }] : [];
   });
-  const broken = jumps.flatMap((each) => each.broken ?? []);
-  const few = approved ? [] : jumps.filter((each) => !each.broken).map(({ kind }) => kind);
+  const guards = jumps.map(({ guard }) => guard);
+  const few = approved ? [] : jumps.filter(({ guard }) => !guard.isBroken).map(({ kind }) => kind);
   const keeping = { region: new Set<string>(), plan: new Set<string>() };
   const hasSoldOut = !approved && found.some(({ counts }) => !counts);
   if (hasSoldOut) {
     await keepPrices(db);
     await keepTerms(db, sql`not ${j.counts}`);
   }
-  if (few.length === 0) return { broken, rejected: [], setAside: 0, hasChanged: hasSoldOut, keeping };
+  if (few.length === 0) return { guards, rejected: [], setAside: 0, hasChanged: hasSoldOut, keeping };
   const rejected = await quarantined(db, sourceId, few);
   const setAside = few.includes('machine') ? await setMachinesAside(db) : 0;
   if (few.includes('term')) await keepTerms(db, sql`${j.counts}`);
@@ -130,7 +140,30 @@ export async function checkPrices(
       if (row.kind === 'region') keeping.region.add(row.regionCode);
       else keeping.plan.add(`${row.regionCode}/${row.name}`);
     }
-  return { broken, rejected, setAside, hasChanged: true, keeping };
+  return { guards, rejected, setAside, hasChanged: true, keeping };
+}
+
+/** Prices of a kind that would change by more than `priceRatio`. */
+export interface PriceJumps {
+  /** Rows with a jump, and the number of their types. One mistake in a type affects all its regions. */
+  readonly rows: number;
+  readonly types: number;
+  /** The largest factor. */
+  readonly ratio: number;
+  /** All rows that the batch states. */
+  readonly stated: number;
+}
+
+/** Returns the guard of many jumps. Few wrong prices are quarantined. */
+export function jumpGuard(
+  kind: PriceKind,
+  { rows, types, ratio, stated }: PriceJumps,
+  { smallCount, rejectedShare, priceRatio: limit }: GuardLimits,
+): Guard {
+  const isBroken = types > smallCount && rows / stated > rejectedShare;
+  const detail = () =>
+    `${rows} of ${stated} rows would change the price of ${PRICED[kind]} by more than a factor of ${limit}, one by ${ratio.toPrecision(3)}`;
+  return { guard: 'price_ratio', found: ratio, limit, isBroken, detail };
 }
 
 type JumpColumns = Readonly<Record<keyof typeof j._.columns, SQLWrapper>>;
@@ -257,20 +290,6 @@ function hourly(stored: SQLWrapper): SQL {
     + coalesce((${stored} #>> '{source,upfront}')::numeric * 60 / (case key ${sql.raw(TERM_CASES)} end), 0), 12)`;
 }
 
-/** Returns the jumps of regions and plans as rows of `cataloguePreview`, which has machines with their terms. */
-export async function jumpsOfOthers(db: ConnectionDatabase): Promise<PreviewRow[]> {
-  const rows = await db
-    .select()
-    .from(j)
-    .where(inArray(j.kind, ['region', 'plan']))
-    .orderBy(sql`${j.ratio} desc`, sql`${j.regionCode} collate "C"`, sql`${j.name} collate "C"`);
-  return rows.map((row) => {
-    const { regionCode, name } = row;
-    const detail = `${inWords({ ...row, amount: row.oldAmount, per: row.oldPer, currency: row.oldCurrency })} → ${inWords(row)}`;
-    return { change: 'price', regionCode, name, oldPrice: null, newPrice: null, shape: null, detail };
-  });
-}
-
 /** Returns the counted jumps of these kinds as rejected rows, at most `REJECTED_KEPT` + 1. */
 async function quarantined(
   db: ConnectionDatabase,
@@ -296,7 +315,7 @@ async function quarantined(
   });
 }
 
-function inWords(price: {
+export function inWords(price: {
   readonly amount: string;
   readonly per: string | null;
   readonly currency: string;

@@ -1,11 +1,11 @@
 /** Removes unusable offers from the staging table: duplicates, unknown regions and prices out of range. */
-
 import type { ConnectionDatabase } from '../../db/connection/connect.ts';
 import { type SQL, sql } from '../../db/connection/drizzle.ts';
 import { array, inCatalogue } from '../../db/connection/statements.ts';
+import { approvedRows } from '../../db/quarantine.ts';
 import { regions } from '../../db/schema.ts';
 import { REJECTED_KEPT, type RejectedKey, type RejectionCode } from '../../domain/rejected-rows.ts';
-import { stagedOffers as o } from '../staged.ts';
+import { stagedOffers as o } from './stage.ts';
 
 export interface Bounds {
   readonly regions: readonly string[];
@@ -76,4 +76,25 @@ async function reject(
     const rejected = { key: `${name}@${regionCode}`, regionCode, name, reason: reasonOf(row), code };
     return { name, rows, rejected };
   });
+}
+
+const rowsOf = (repeated: readonly Repeated[]) => repeated.reduce((sum, { rows }) => sum + rows, 0);
+
+/** Counts the repeated rows without an approval, their types, and the approved rows. */
+export async function duplicatesIn(
+  db: ConnectionDatabase,
+  sourceId: string,
+  {
+    rejected,
+    repeated,
+  }: {
+    readonly rejected: readonly RejectedKey[];
+    readonly repeated: readonly Repeated[];
+  },
+): Promise<{ rows: number; types: number; approved: number }> {
+  const known = await approvedRows(db, sourceId, rejected);
+  const unknown = repeated.filter((row) => !known.has(row.rejected));
+  const rows = rowsOf(unknown);
+  const approved = known.size + rowsOf(repeated) - rows - (repeated.length - unknown.length);
+  return { rows, types: new Set(unknown.map(({ name }) => name)).size, approved };
 }

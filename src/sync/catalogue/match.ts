@@ -1,14 +1,34 @@
 /** Compares staged offers with stored machines in one pass. Temporary tables hold the differences until the end of the transaction. */
-
 import type { ConnectionDatabase } from '../../db/connection/connect.ts';
-import { alias, type Column, getTableColumns, not, pgTable, sql } from '../../db/connection/drizzle.ts';
-import { array, inCatalogue, nameOf, selectAs } from '../../db/connection/statements.ts';
+import {
+  alias,
+  and,
+  type Column,
+  count,
+  desc,
+  eq,
+  getTableColumns,
+  not,
+  pgTable,
+  sql,
+} from '../../db/connection/drizzle.ts';
+import {
+  array,
+  countIf,
+  inCatalogue,
+  nameOf,
+  notRetired,
+  only,
+  selectAs,
+} from '../../db/connection/statements.ts';
 import { factsDiffer, factsJson } from '../../db/machine-facts.ts';
 import { losesTerms, statedTerms } from '../../db/prices/terms.ts';
 import { amount, minutePrice } from '../../db/schema/shared-columns.ts';
 import { machines, regions } from '../../db/schema.ts';
-import type { RejectedKey } from '../../domain/rejected-rows.ts';
-import { offerColumns, stagedOffers } from '../staged.ts';
+import { boundedRejected, type ReasonGroup, type RejectedKey } from '../../domain/rejected-rows.ts';
+import type { ShortRegion } from '../../domain/run.ts';
+import { type Bounds, type Repeated, rejectUnusable } from './check-rows.ts';
+import { offerColumns, stagedOffers } from './stage.ts';
 
 export const catalogueDiff = pgTable('catalogue_diff', (c) => ({
   ...offerColumns,
@@ -59,24 +79,69 @@ export const catalogueMissing = pgTable('catalogue_missing', (c) => ({
   tolerated: c.boolean('tolerated').notNull(),
 }));
 
+/** Counts of machines. A machine is one type in one region. */
+export interface CatalogueDiff {
+  readonly known: number;
+  readonly added: number;
+  /** Machines with another value in any column except `missed_runs`. */
+  readonly changed: number;
+  /** Machines with another amount, period or currency, without those that are sold out now. */
+  readonly repriced: number;
+  readonly missing: number;
+  readonly withdrawn: number;
+  readonly soldOut: number;
+  readonly reshaped: number;
+  readonly memoryFactor: number;
+  /** Machines with a term, or a monthly cap, that their source does not state any more. */
+  readonly termsLost: number;
+}
+
+interface StagedBatch extends Bounds {
+  readonly rows: number;
+  readonly rejected: readonly RejectedKey[];
+}
+
+export interface StagedDiff {
+  readonly diff: CatalogueDiff;
+  readonly rejected: readonly RejectedKey[];
+  readonly usable: number;
+  readonly repeated: readonly Repeated[];
+}
+
+const d = catalogueDiff;
 const o = alias(stagedOffers, 'o');
 const m = alias(machines, 'm');
 const r = alias(regions, 'r');
 
-/** Returns the state of a machine before a change, as the diff and the log of changes name its columns. */
-export const stateBefore = (machine: Record<keyof (typeof machines)['_']['columns'], Column>) => ({
-  oldCpu: machine.cpu,
-  oldRam: machine.ram,
-  oldRamUnit: machine.ramUnit,
-  oldAmount: machine.sourceAmount,
-  oldPer: machine.sourcePer,
-  oldCurrency: machine.sourceCurrency,
-  oldExcludedReason: machine.excludedReason,
-  oldFacts: factsJson(machine),
-});
+/** Removes unusable staged rows and compares the rest with the stored machines. Fills `catalogueDiff` and `catalogueMissing`. */
+export async function diffStaged(
+  db: ConnectionDatabase,
+  source: { readonly id: string; readonly providerId: number },
+  batch: StagedBatch,
+): Promise<StagedDiff> {
+  await compare(db, source, batch.maxPrice);
+  let { rows } = batch;
+  let rejected = batch.rejected;
+  let repeated: readonly Repeated[] = [];
+  // The search for unusable rows takes half as long as the comparison, which shows whether there may be any.
+  if (await mayBeUnusable(db, source.id, batch)) {
+    const unusable = await rejectUnusable(db, source.providerId, batch);
+    if (unusable.rejected.length > 0) {
+      await db.execute(sql`drop table ${d}`);
+      await compare(db, source, batch.maxPrice);
+      rows = await db.$count(stagedOffers);
+    }
+    rejected = [...rejected, ...unusable.rejected];
+    ({ repeated } = unusable);
+  }
+  rejected = boundedRejected(rejected);
+  await moveMissing(db, rejected);
+  const diff = await countChanges(db, source.id);
+  return { diff, rejected, usable: rows, repeated };
+}
 
 /** Creates `catalogue_diff`, with unreported machines and prices out of range. Without an exchange rate the stored price stays. */
-export async function compare(
+async function compare(
   db: ConnectionDatabase,
   source: { readonly id: string; readonly providerId: number },
   maxPrice: string,
@@ -158,9 +223,42 @@ export async function compare(
       else ${m.sourceId} = ${source.id} and not (${wasRetired}) end`);
 }
 
+/** Returns the state of a machine before a change, as the diff and the log of changes name its columns. */
+export const stateBefore = (machine: Record<keyof (typeof machines)['_']['columns'], Column>) => ({
+  oldCpu: machine.cpu,
+  oldRam: machine.ram,
+  oldRamUnit: machine.ramUnit,
+  oldAmount: machine.sourceAmount,
+  oldPer: machine.sourcePer,
+  oldCurrency: machine.sourceCurrency,
+  oldExcludedReason: machine.excludedReason,
+  oldFacts: factsJson(machine),
+});
+
+/**
+ * Returns false if no staged row has a price out of range, an unknown region or the machine of another row. The rows are distinct
+ * if their number equals that of the source's reported machines plus others, and no two of the others are the same.
+ */
+async function mayBeUnusable(db: ConnectionDatabase, sourceId: string, batch: StagedBatch): Promise<boolean> {
+  const isOther = sql`${d.isReported}
+    and (${d.machineId} is null or ${d.wasRetired} or ${d.oldSource} is distinct from ${sourceId})`;
+  const [row] = await db
+    .select({
+      known: db.$count(machines, notRetired(machines, sourceId)),
+      unreported: countIf(not(d.isReported)),
+      others: countIf(isOther),
+      repeated: sql<boolean>`exists (
+        select from ${d} where ${isOther} group by ${d.regionCode}, ${d.name} having count(*) > 1)`,
+      unusable: sql<boolean>`coalesce(bool_or(${d.isOutOfRange}
+        or ${d.isReported} and ${d.regionId} is null and not ${d.regionCode} = any(${array(batch.regions, 'text')})), false)`,
+    })
+    .from(d);
+  if (row === undefined || row.unusable || row.repeated) return true;
+  return row.known - row.unreported + row.others !== batch.rows;
+}
+
 /** Moves unreported machines to `catalogue_missing`. A rejected row tolerates each machine that it may mean. */
-export async function moveMissing(db: ConnectionDatabase, rejected: readonly RejectedKey[]): Promise<void> {
-  const d = catalogueDiff;
+async function moveMissing(db: ConnectionDatabase, rejected: readonly RejectedKey[]): Promise<void> {
   await db.execute(sql`
     create temporary table ${catalogueMissing} on commit drop as
     ${selectAs(catalogueMissing, {
@@ -186,4 +284,65 @@ export async function moveMissing(db: ConnectionDatabase, rejected: readonly Rej
   if (rejected.some((row) => row.name === undefined && row.regionCode === undefined)) {
     await db.delete(catalogueMissing).where(not(tolerated));
   }
+}
+
+export async function countChanges(db: ConnectionDatabase, sourceId: string): Promise<CatalogueDiff> {
+  const changes = not(d.isAdded);
+  const counts = await db
+    .select({
+      known: db.$count(machines, notRetired(machines, sourceId)),
+      missing: db.$count(catalogueMissing, not(catalogueMissing.tolerated)),
+      added: countIf(d.isAdded),
+      changed: countIf(sql`${d.differs} and ${changes}`),
+      repriced: countIf(sql`${d.repriced} and ${changes} and not ${d.isSoldOut}`),
+      withdrawn: countIf(sql`${d.wasPublished} and not ${d.isPublished} and not ${d.isSoldOut}`),
+      soldOut: countIf(sql`${d.wasPublished} and ${d.isSoldOut}`),
+      reshaped: countIf(sql`${d.reshaped} and ${changes}`),
+      memoryFactor: sql<number>`coalesce(mode() within group (order by (${d.ram} / nullif(${d.oldRam}, 0)))
+        filter (where ${d.reshaped} and ${changes}), 1)::float`,
+      termsLost: countIf(d.termsLost),
+    })
+    .from(d);
+  return only(counts);
+}
+
+/** Counts the machines of a source with terms. */
+export function countWithTerms(db: ConnectionDatabase, sourceId: string): Promise<number> {
+  return db.$count(machines, sql`${notRetired(machines, sourceId)} and ${machines.terms} is not null`);
+}
+
+export async function withdrawnMachines(db: ConnectionDatabase): Promise<ReasonGroup[]> {
+  const reason = sql<string>`${d.excludedReason}`;
+  return db
+    .select({
+      code: reason,
+      reason,
+      count: count(),
+      examples: sql<string[]>`(array_agg(${d.name} || '@' || ${d.regionCode}
+        order by ${d.regionCode} collate "C", ${d.name} collate "C"))[1:3]`,
+    })
+    .from(d)
+    .where(and(d.wasPublished, not(d.isPublished)))
+    .groupBy(d.excludedReason)
+    .orderBy(desc(count()), d.excludedReason);
+}
+
+const SHORT_SHARE = 0.2;
+const SHORT_AT_LEAST = 10;
+
+/** Returns the regions that lack many machines for the first time. A machine that stays away counts once. */
+export async function shortRegions(db: ConnectionDatabase, sourceId: string): Promise<ShortRegion[]> {
+  const [lost, m] = [catalogueMissing, machines];
+  const missing = sql<number>`count(*)::int`;
+  const known = sql<number>`(select count(*)::int from machines k where k.region_id = ${lost.regionId}
+    and k.source_id = ${sourceId} and k.retired_at is null)`;
+  const found = await db
+    .select({ code: lost.regionCode, missing, known })
+    .from(lost)
+    .innerJoin(m, eq(m.id, lost.machineId))
+    .where(and(not(lost.tolerated), eq(m.missedRuns, 0)))
+    .groupBy(lost.regionId, lost.regionCode)
+    .having(sql`${missing} >= ${SHORT_AT_LEAST}`)
+    .orderBy(sql`${missing} desc`, sql`${lost.regionCode} collate "C"`);
+  return found.filter((region) => region.missing >= SHORT_SHARE * region.known);
 }

@@ -1,12 +1,13 @@
+import { notRetired } from '../../db/connection/statements.ts';
 import { approvedRows } from '../../db/quarantine.ts';
+import { clusters } from '../../db/schema.ts';
 import type { ReportedCluster } from '../../domain/cluster.ts';
 import { SAMPLE_ROWS } from '../../domain/held-sample.ts';
 import { boundedRejected } from '../../domain/rejected-rows.ts';
 import { COMPLETE } from '../../domain/run.ts';
 import type { ClusterItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
-import { brokenGuards, type GuardLimits, runsUntilRetired } from '../guards.ts';
-import { sampleOfClusters } from '../held-sample.ts';
+import { emptyGuard, type Guard, type GuardLimits, runsUntilRetired, shareGuard } from '../guards.ts';
 import {
   type BatchKind,
   type Compared,
@@ -18,15 +19,12 @@ import {
   type SyncResult,
   syncBatch,
 } from '../pipeline.ts';
-import { holdStagedClusters } from '../runs/hold.ts';
-import { saveClusters } from '../runs/undo.ts';
-import { countStored } from '../stored-validators.ts';
+import { holdClusters, saveClusters } from './held-items.ts';
 import { type ClusterDiff, computeClusterDiff, rejectStagedClusters, setRemovalAside } from './match.ts';
-import { type ClusterPreview, clusterPreview } from './preview.ts';
-import { resolveReferences } from './references.ts';
+import { type ClusterPreview, clusterPreview, sampleOfClusters } from './preview.ts';
 import { assignSlugs } from './slugs.ts';
 import { type SavedCluster, type StagedClusters, stageClusters } from './stage.ts';
-import { setSlugs, slugBatches, writeClusters } from './store.ts';
+import { resolveReferences, setSlugs, slugBatches, writeClusters } from './store.ts';
 
 interface ClusterBatch {
   readonly items: AsyncIterable<ClusterItem<ReportedCluster> | SavedCluster>;
@@ -40,21 +38,6 @@ interface ClusterBatch {
 interface ComparedClusters extends Compared {
   readonly diff: ClusterDiff;
 }
-
-/** Inputs of guards that concern machines only. */
-const NO_MACHINES = {
-  repriced: 0,
-  withdrawn: 0,
-  reshaped: 0,
-  memoryFactor: 1,
-  duplicates: 0,
-  duplicateTypes: 0,
-  setAside: 0,
-  knownTerms: 0,
-  termsLost: 0,
-  plans: 0,
-  totals: [],
-};
 
 /**
  * Stores the clusters, or holds the batch. If only the guard `removed` breaks, it holds the removal and stores the rest.
@@ -87,7 +70,7 @@ function clusterKind(
   return {
     pricing,
     stage: (db) => stageClusters(db, items, pricing, progress),
-    countStored: (db) => countStored(db, sourceId),
+    confirm: (db) => db.$count(clusters, notRetired(clusters, sourceId)),
     // The comparison finds the changed organizations; they are locked after it.
     async lock() {},
 
@@ -99,25 +82,19 @@ function clusterKind(
       // Neither clusters that wait for a setting nor those that an operator approved are a sign of a broken feed.
       const approvedCount = (await approvedRows(db, sourceId, rejected)).size;
       const uncounted = staged.waiting + unusable.waiting + approvedCount;
-      const input = {
-        ...diff,
-        ...NO_MACHINES,
-        seen: staged.seen - uncounted,
-        rejected: rejectedCount - uncounted,
-      };
-      // An organization may add a thousand clusters at once. An empty list is suspicious only after a list with clusters.
-      const broken = brokenGuards(input, { ...limits, addedShare: Number.POSITIVE_INFINITY }).filter(
-        (guard) => guard.guard !== 'empty' || diff.known > 0,
+      const guards = clusterGuards(
+        { ...diff, seen: staged.seen - uncounted, rejected: rejectedCount - uncounted },
+        limits,
       );
       const counts = { seen: staged.seen, rejected: rejectedCount };
-      return { diff, counts, rejected, broken, withdrawn: [], completeness: COMPLETE };
+      return { diff, counts, rejected, guards, withdrawn: [], completeness: COMPLETE };
     },
 
-    async hold(db, run, compared, readAt) {
-      const { broken, rejected } = compared;
+    async hold(db, run, compared, { broken, readAt }) {
+      const { rejected } = compared;
       // The whole batch is held: its approval removes the missing clusters.
       const worst = sampleOfClusters(await clusterPreview(db, SAMPLE_ROWS));
-      await holdStagedClusters(db, run, { broken, readAt, rejected, worst });
+      await holdClusters(db, run, { broken, readAt, rejected, worst });
       if (broken.some(({ guard }) => guard !== 'removed')) return undefined;
       return { ...compared, diff: { ...compared.diff, ...(await setRemovalAside(db)) } };
     },
@@ -132,4 +109,19 @@ function clusterKind(
       return { changed: added + changed + retired > 0, counts: { added, changed, retired }, unread: [] };
     },
   };
+}
+
+/** An organization may add a thousand clusters at once, so no guard counts new ones. */
+function clusterGuards(
+  { known, missing, seen, rejected }: ClusterDiff & { readonly seen: number; readonly rejected: number },
+  limits: GuardLimits,
+): Guard[] {
+  const share = (guard: Guard['guard'], count: number, of: number, limit: number, what: string) =>
+    shareGuard(guard, { count, of, limit, what }, limits);
+  return [
+    // An empty list is suspicious only after a list with clusters.
+    emptyGuard(seen === rejected && known > 0),
+    share('removed', missing, known, limits.removedShare, 'known rows are not reported any more'),
+    share('rejected', rejected, seen, limits.rejectedShare, 'rows cannot be used'),
+  ];
 }

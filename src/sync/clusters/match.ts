@@ -4,7 +4,7 @@ import { array, countIf, nameOf, notRetired, only, selectAs } from '../../db/con
 import { bytes } from '../../db/schema/shared-columns.ts';
 import { clusters, machines, organizations, providers, regions } from '../../db/schema.ts';
 import { OTHERS, REJECTED_KEPT, type RejectedKey } from '../../domain/rejected-rows.ts';
-import { stagedClusters as staged } from '../staged.ts';
+import { stagedClusters as staged } from './stage.ts';
 
 /** New and changed clusters, and those whose machine or region no catalogue has. `resolveReferences` sets the ids. */
 export const clusterDiff = pgTable('cluster_diff', (c) => ({

@@ -3,6 +3,7 @@ import { alias, type Column, desc, eq, pgTable, sql } from '../../db/connection/
 import { countIf, type RowOf, selectAs } from '../../db/connection/statements.ts';
 import { CLUSTER_STATE, JOIN_OF_STATE } from '../../db/runs/stored-changes.ts';
 import { clusters, machines, organizations, providers, users } from '../../db/schema.ts';
+import { type HeldSample, type HeldSampleRow, sampleOf } from '../../domain/held-sample.ts';
 import { clusterDiff as d, clusterMissing as missing } from './match.ts';
 
 export interface FieldChange {
@@ -138,4 +139,23 @@ function differences(before: Fields | null, after: Fields | null): FieldChange[]
   return Object.keys(after ?? before ?? {})
     .map((field) => ({ field, before: before?.[field] ?? null, after: after?.[field] ?? null }))
     .filter((change) => change.before !== change.after);
+}
+
+const sumOf = (totals: Readonly<Record<string, number>>) =>
+  Object.values(totals).reduce((all, each) => all + each, 0);
+
+export function sampleOfClusters({ rows, totals }: ClusterPreview): HeldSample {
+  return sampleOf(
+    rows.map((row) => ({ change: row.change, name: row.name, place: row.organization, ...fieldsOf(row) })),
+    sumOf(totals),
+  );
+}
+
+function fieldsOf({ change, fields }: ClusterPreviewRow): Pick<HeldSampleRow, 'before' | 'after'> {
+  const values = (of: 'before' | 'after') =>
+    fields.map((each) => `${each.field} ${each[of] ?? 'none'}`).join(', ');
+  return {
+    before: change === 'new' ? null : values('before'),
+    after: change === 'gone' ? null : values('after'),
+  };
 }

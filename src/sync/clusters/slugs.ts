@@ -1,5 +1,12 @@
 import slugify from '@sindresorhus/slugify';
-import type { SlugRow } from './store.ts';
+
+export interface SlugRow {
+  readonly organizationId: number;
+  readonly sourceKey: string;
+  readonly name: string;
+  readonly given: string | null;
+  readonly old: string | null;
+}
 
 /** Returns the slug of a name: ASCII, lower case, words joined by `-`; `cluster` if nothing is left. */
 export function slugOf(name: string): string {

@@ -1,6 +1,9 @@
+/** Copies clusters into the staging table while they are fetched. */
 import { createHash } from 'node:crypto';
 import type { ConnectionDatabase } from '../../db/connection/connect.ts';
 import { copyField, copyLines } from '../../db/connection/copy.ts';
+import { pgTable } from '../../db/connection/drizzle.ts';
+import { bytes } from '../../db/schema/shared-columns.ts';
 import type { ReportedCluster } from '../../domain/cluster.ts';
 import { pricePerMinute } from '../../domain/prices/price.ts';
 import { REJECTED_KEPT, type RejectedKey } from '../../domain/rejected-rows.ts';
@@ -8,7 +11,14 @@ import type { ClusterItem, ValidatorItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
 import { EventLoopYielder } from '../event-loop-yielder.ts';
 import type { Progress } from '../pipeline.ts';
-import { stagedClusters } from '../staged.ts';
+
+export const stagedClusters = pgTable('staged_clusters', (c) => ({
+  organization: c.text('organization').notNull(),
+  sourceKey: c.text('source_key').notNull(),
+  sourceHash: bytes('source_hash').notNull(),
+  /** The cluster, with its disk prices per minute in the published currency. */
+  item: c.jsonb('item').notNull(),
+}));
 
 /** A cluster from before an approval, with the digest of the source's data. */
 export interface SavedCluster {

@@ -1,5 +1,4 @@
 /** Disabled and paused sources: nothing runs them, and their data stays published. */
-
 import { audit } from '../../db/audit.ts';
 import type { Database } from '../../db/connection/client.ts';
 import { alias, and, desc, eq, inArray, isNotNull, isNull, sql } from '../../db/connection/drizzle.ts';

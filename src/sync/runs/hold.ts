@@ -1,23 +1,12 @@
 import type { ConnectionDatabase } from '../../db/connection/connect.ts';
-import {
-  and,
-  type Column,
-  eq,
-  inArray,
-  max,
-  type SQL,
-  type SQLWrapper,
-  sql,
-} from '../../db/connection/drizzle.ts';
+import { and, type Column, eq, inArray, max, type SQL, sql } from '../../db/connection/drizzle.ts';
 import { array, insertInto, nameOf, only, rfc3339 } from '../../db/connection/statements.ts';
-import { factsJson } from '../../db/machine-facts.ts';
-import { offeredTerms } from '../../db/prices/terms.ts';
 import { heldBatches, heldItems } from '../../db/schema.ts';
 import type { HeldSample } from '../../domain/held-sample.ts';
 import type { RejectedKey } from '../../domain/rejected-rows.ts';
-import { stagedClusters, stagedOffers } from '../staged.ts';
 import type { Run } from './run.ts';
 
+/** What each kind of batch states when it is held. */
 export interface HeldParts {
   readonly broken: readonly { guard: string }[];
   readonly readAt: string;
@@ -25,85 +14,29 @@ export interface HeldParts {
   readonly worst: HeldSample;
 }
 
-/** Stores the staged offers as a held batch. @param asOf times of regions; the whole source's time is in `readAt` */
-export async function holdStaged(
-  db: ConnectionDatabase,
-  run: Run,
-  {
-    rejected,
-    regions,
-    others: items,
-    asOf,
-    ...parts
-  }: HeldParts & {
-    readonly regions: ReadonlyMap<string, string>;
-    /** Items of the kinds `region-price`, `database-plan` and `unread-prices`. */
-    readonly others: readonly object[];
-    readonly asOf: ReadonlyMap<string | undefined, string>;
-  },
-): Promise<void> {
-  const others = [
-    ...[...regions].map(([code, name]) => ({ kind: 'region', code, name })),
-    ...items,
-    ...rejectedItems(rejected),
-  ];
-  const times = [...asOf].flatMap(([regionCode, time]) =>
-    regionCode === undefined ? [] : [{ kind: 'as-of', regionCode, time }],
-  );
-  const o = stagedOffers;
-  const order = sql`${o.regionCode} collate "C", ${o.name} collate "C"`;
-  const staged = sql`select ${offerItem(o, o.regionCode, o.excludedReason)}, row_number() over (order by ${order}) from ${o}`;
-  await storeBatch(db, run, { ...parts, others, staged, times });
-}
-
-type StatedColumns = Record<'sourceAmount' | 'sourcePer' | 'sourceCurrency', Column>;
-
-/** Returns a machine as an adapter's item. @param excluded null unless the source itself excludes the machine */
-export function offerItem(
-  machine: Record<'name' | 'cpu' | 'ram' | 'ramUnit' | 'terms', Column> &
-    StatedColumns &
-    Parameters<typeof factsJson>[0],
-  regionCode: Column,
-  excluded: SQLWrapper,
-): SQL {
-  const { name, cpu, ram, ramUnit } = machine;
-  const { terms, monthlyCap } = offeredTerms(machine.terms);
-  return sql`jsonb_build_object('kind', 'offer', 'offer', jsonb_strip_nulls(jsonb_build_object(
-    'regionCode', ${regionCode}, 'name', ${name}, 'cpu', ${cpu}, 'ram', ${ram}, 'ramUnit', ${ramUnit},
-    'price', ${statedPrice(machine)}, 'facts', ${factsJson(machine)}, 'excluded', ${excluded},
-    'terms', ${terms}, 'monthlyCap', ${monthlyCap})))`;
-}
+export type StatedColumns = Record<'sourceAmount' | 'sourcePer' | 'sourceCurrency', Column>;
 
 export function statedPrice({ sourceAmount, sourcePer, sourceCurrency }: StatedColumns): SQL {
   return sql`jsonb_build_object(
     'amount', ${sourceAmount}::text, 'per', ${sourcePer}, 'currency', ${sourceCurrency})`;
 }
 
-export async function holdStagedClusters(
-  db: ConnectionDatabase,
-  run: Run,
-  { rejected, ...parts }: HeldParts,
-): Promise<void> {
-  const c = stagedClusters;
-  const item = sql`jsonb_build_object('kind', 'cluster', 'cluster', ${c.item})`;
-  const order = sql`${c.organization} collate "C", ${c.sourceKey} collate "C"`;
-  const staged = sql`select ${item}, row_number() over (order by ${order}) from ${c}`;
-  await storeBatch(db, run, { ...parts, others: rejectedItems(rejected), staged, times: [] });
-}
-
-interface BatchContent extends Omit<HeldParts, 'rejected'> {
+export interface HeldContent extends HeldParts {
+  /** Items of other kinds than the staged rows. */
   readonly others: readonly object[];
+  /** A query for the staged rows as items, with their positions. */
   readonly staged: SQL;
   /** Items that differ with every read of the same content. */
   readonly times: readonly object[];
 }
 
-/** Stores a batch. A pending batch with the same content keeps its number and gets the new times; otherwise it is replaced. */
-async function storeBatch(
+/** Stores a held batch. A pending batch with the same content keeps its number and gets the new times; otherwise it is replaced. */
+export async function holdBatch(
   db: ConnectionDatabase,
   run: Run,
-  { broken, readAt, worst, others, staged, times }: BatchContent,
+  { broken, readAt, worst, rejected, others: items, staged, times }: HeldContent,
 ): Promise<void> {
+  const others = [...items, ...rejectedItems(rejected)];
   const content = sql`(
     select value as item, ordinality as position from ${elements(others)}
     union all select item, ${others.length} + position from (${staged}) staged (item, position))`;

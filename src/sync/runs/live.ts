@@ -1,5 +1,4 @@
 /** Finds out which runs are live: the runs of a killed process keep the outcome `running`. */
-
 import { auditRow } from '../../db/audit.ts';
 import type { Connection, Database, Sql } from '../../db/connection/client.ts';
 import { alias, and, desc, eq, inArray, sql } from '../../db/connection/drizzle.ts';

@@ -1,5 +1,4 @@
 /** Unpublishes the data of a removed source. Its history stays. */
-
 import { audit } from '../../db/audit.ts';
 import type { ConnectionDatabase, Database, Store } from '../../db/connection/connect.ts';
 import { count, eq, isNotNull, isNull, type SQL, sql, unionAll } from '../../db/connection/drizzle.ts';
@@ -23,8 +22,8 @@ import {
 import { RAISE } from '../../db/versions.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { COUNTED, type Counted } from '../../domain/source.ts';
+import { retirePlansOf } from '../catalogue/database-plans.ts';
 import { REGIONS_OF_RETIRED, retiring } from '../catalogue/log.ts';
-import { retirePlansOf } from '../catalogue/stored-plans.ts';
 import { supersedeRuns } from './disabled.ts';
 import { supersedeHeld } from './hold.ts';
 

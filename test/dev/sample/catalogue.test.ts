@@ -6,7 +6,7 @@ import {
   SAMPLE_ORGANIZATION,
   startSampleUpstream,
 } from '../../../src/dev/sample/upstream.ts';
-import { limitBroken } from '../../../src/domain/cost-optimized-limits.ts';
+import { limitBroken } from '../../../src/domain/exclusion.ts';
 import { hasEnded } from '../../../src/domain/end-of-sale.ts';
 import type { Offer } from '../../../src/domain/machine.ts';
 import { pricePerMinute } from '../../../src/domain/prices/price.ts';

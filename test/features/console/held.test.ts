@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { BatchRecord, HeldPreview, ShownBatch } from '../../../src/features/console/routes/api.ts';
 import { changesPage } from '../../../src/features/console/routes/held.ts';
 import { BadRequest } from '../../../src/ops/parameters.ts';
-import type { CatalogueDiff } from '../../../src/sync/catalogue/diff.ts';
+import type { CatalogueDiff } from '../../../src/sync/catalogue/match.ts';
 import { type ConsoleScene, HEADERS, openConsoleScene } from './scene.ts';
 
 let scene: ConsoleScene;

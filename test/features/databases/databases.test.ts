@@ -8,7 +8,7 @@ import type {
   DatabasesDocument,
   DatabaseWithHistory,
 } from '../../../src/features/databases/schema.ts';
-import { type WrittenPlan, writePlans } from '../../../src/sync/catalogue/stored-plans.ts';
+import { type WrittenPlan, writePlans } from '../../../src/sync/catalogue/database-plans.ts';
 import { addPlan, addProvider, addRegion } from '../../snapshot/rows.ts';
 import { sceneForEachTest } from '../../snapshot/scene.ts';
 import { faultProxy } from '../../support/fault-proxy.ts';

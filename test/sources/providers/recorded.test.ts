@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { limitBroken } from '../../../src/domain/cost-optimized-limits.ts';
+import { limitBroken } from '../../../src/domain/exclusion.ts';
 import { hasEnded } from '../../../src/domain/end-of-sale.ts';
 import type { Offer } from '../../../src/domain/machine.ts';
 import { openSourceHttp } from '../../../src/sources/http/http.ts';

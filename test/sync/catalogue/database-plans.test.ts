@@ -7,9 +7,9 @@ import { readColumns } from '../../../src/snapshot/document/columns.ts';
 import { loadContent } from '../../../src/snapshot/document/load.ts';
 import { loadRegion, loadRegionVersions } from '../../../src/snapshot/document/load-region.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
+import { saveCatalogue } from '../../../src/sync/catalogue/held-items.ts';
 import { adoptCurrency } from '../../../src/sync/currency.ts';
 import { retireSource } from '../../../src/sync/runs/retire.ts';
-import { saveCatalogue } from '../../../src/sync/runs/undo.ts';
 import { ACME, OPERATOR, offer, offers, openScene, region, type Scene } from '../scene.ts';
 
 let scene: Scene;

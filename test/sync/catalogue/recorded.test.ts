@@ -10,7 +10,7 @@ import { needs, RECORDED_PAYLOADS } from '../../support/needs.ts';
 import { hetznerPricing, linodePrices } from '../../support/provider-answers.ts';
 import { openScene, type Scene } from '../scene.ts';
 
-const DATA = new URL('../../../../shared/data', import.meta.url);
+const DATA = new URL('../../../../shared/data/', import.meta.url);
 const RATES = { EUR: '1.08' };
 
 interface Answer {

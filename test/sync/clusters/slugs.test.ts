@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { assignSlugs } from '../../../src/sync/clusters/slugs.ts';
-import type { SlugRow } from '../../../src/sync/clusters/store.ts';
+import { assignSlugs, type SlugRow } from '../../../src/sync/clusters/slugs.ts';
 
 const row = (sourceKey: string, fields: Partial<SlugRow> = {}): SlugRow => ({
   organizationId: 1,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { limitBroken } from '../../src/domain/cost-optimized-limits.ts';
+import { limitBroken } from '../../src/domain/exclusion.ts';
 
 describe('the cost-optimized limits', () => {
   it.each([

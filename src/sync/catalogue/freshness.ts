@@ -1,32 +1,72 @@
-/** Freshness of regions. Times only move forward, and they change no version: a read without changes makes no new document. */
-
-import type { ConnectionDatabase } from '../db/connection/connect.ts';
-import { alias, eq, sql } from '../db/connection/drizzle.ts';
-import { array, inCatalogue, insertInto, nameOf } from '../db/connection/statements.ts';
-import { machines, regionFreshness, regions } from '../db/schema.ts';
-import { RAISE } from '../db/versions.ts';
-import { OTHERS, type RejectedKey } from '../domain/rejected-rows.ts';
-import { catalogueMissing } from './catalogue/match.ts';
-import type { CatalogueSource } from './catalogue/store.ts';
-import { stagedOffers } from './staged.ts';
-
-export interface ReadRegions {
-  readonly times: ReadonlyMap<string, string>;
-  /** Codes of regions that the run could not read. They keep their freshness. */
-  readonly unread: Iterable<string>;
-  readonly at: string;
-}
+/** The regions that a batch has read, and their freshness. Times only move forward, and they change no version: a read without changes
+ * makes no new document. */
+import type { ConnectionDatabase } from '../../db/connection/connect.ts';
+import { alias, eq, sql } from '../../db/connection/drizzle.ts';
+import { array, inCatalogue, insertInto, nameOf } from '../../db/connection/statements.ts';
+import { machines, regionFreshness, regions } from '../../db/schema.ts';
+import { RAISE } from '../../db/versions.ts';
+import { OTHERS, type RejectedKey, unreadRegion } from '../../domain/rejected-rows.ts';
+import { earlier } from '../pipeline.ts';
+import { catalogueMissing } from './match.ts';
+import { type StagedCatalogue, stagedOffers } from './stage.ts';
+import type { CatalogueSource } from './store.ts';
 
 const given = alias(regionFreshness, 'excluded');
 const f = alias(regionFreshness, 'f');
 const m = alias(machines, 'm');
 const r = alias(regions, 'r');
 
+/** Returns the regions that the batch lists or that have offers, without those that could not be read. */
+export function readRegions(
+  { offered, unread }: StagedCatalogue,
+  regions: ReadonlyMap<string, string>,
+): ReadonlySet<string> {
+  return new Set([...regions.keys(), ...offered]).difference(unread);
+}
+
+/**
+ * Stamps the regions that the batch has read: those that it lists or that have offers. Regions that could not be read, and
+ * regions without a usable row, get no stamp.
+ * @param regions code → name, including unmodified ones @param readAt RFC 3339
+ * @returns the regions without a usable row, as rows of the quarantine
+ */
+export async function stampRead(
+  db: ConnectionDatabase,
+  source: CatalogueSource,
+  staged: StagedCatalogue,
+  regions: ReadonlyMap<string, string>,
+  rejected: readonly RejectedKey[],
+  readAt: string,
+): Promise<RejectedKey[]> {
+  const { unread, asOf } = staged;
+  const reported = readRegions(staged, regions);
+  const unusable = new Set(await regionsOfUnusableRows(db, source, reported, rejected));
+  const read = [...reported.difference(unusable)];
+  await adoptMachines(db, source);
+  await stampRegions(db, source, {
+    times: new Map(read.map((code) => [code, earlier(readAt, asOf.get(code))])),
+    unread: [...unread.keys(), ...unusable],
+    at: readAt,
+  });
+  return [...unusable].map((code) => {
+    const example = rejected.find(({ regionCode }) => regionCode === code);
+    const why = example === undefined ? '' : `, e.g. ${example.key}: ${example.reason}`;
+    return unreadRegion(code, `none of its rows can be used${why}`);
+  });
+}
+
+interface ReadRegions {
+  readonly times: ReadonlyMap<string, string>;
+  /** Codes of regions that the run could not read. They keep their freshness. */
+  readonly unread: Iterable<string>;
+  readonly at: string;
+}
+
 /**
  * Sets the freshness of the regions that a run read, and of regions that the source no longer lists once they have no machine of it.
  * The first freshness of a region makes the list of providers include it.
  */
-export async function stampRegions(
+async function stampRegions(
   db: ConnectionDatabase,
   { id, provider }: CatalogueSource,
   { times, unread, at }: ReadRegions,
@@ -74,7 +114,7 @@ export async function stampEveryRegion(db: ConnectionDatabase, sourceId: string,
 }
 
 /** Returns known regions whose staged rows are all unusable. Call it after the comparison. */
-export async function regionsOfUnusableRows(
+async function regionsOfUnusableRows(
   db: ConnectionDatabase,
   { provider }: CatalogueSource,
   codes: Iterable<string>,
@@ -98,7 +138,7 @@ export async function regionsOfUnusableRows(
  * Moves unchanged machines of the batch to this source if their source is staler: this source has read their region since. Otherwise
  * they would stay as stale as a source that nothing reads any more. Call it before `stampRegions`.
  */
-export async function adoptMachines(db: ConnectionDatabase, { id }: CatalogueSource): Promise<void> {
+async function adoptMachines(db: ConnectionDatabase, { id }: CatalogueSource): Promise<void> {
   const mine = alias(regionFreshness, 'mine');
   const behind = sql`
     select ${f.sourceId}, ${f.regionId}, ${r.code}
