@@ -27,11 +27,9 @@ import { discontinueEnded } from '../src/sync/catalogue/end-of-sale.ts';
 import { pruneRuns } from '../src/sync/runs/run.ts';
 import { pruneSlots } from '../src/sync/runs/slots.ts';
 import { Consumers } from './consumers.ts';
-import { adoptCurrency } from './newly-rated.ts';
 import { openQueues, type Queues, queuePrefix, recordDatabase, SWEEP_QUEUE, SYNC_QUEUE } from './queues.ts';
-import { enqueuer, Scheduler, SWEEP_SCHEDULE } from './schedule.ts';
-import { storeSchedules } from './store-schedules.ts';
-import { type SyncDependencies, syncProcessor } from './sync-job.ts';
+import { enqueuer, Scheduler, SWEEP_SCHEDULE, storeSchedules } from './schedule.ts';
+import { requestNewlyRated, type SyncDependencies, syncProcessor } from './sync-job.ts';
 import { Watches } from './watches.ts';
 
 const CLOSE_WITHIN_MS = 20_000;
@@ -188,4 +186,17 @@ async function discontinueMachines({ store, publisher }: Worker, logger: Logger)
 async function findConditions(sql: Sql, config: Config): Promise<Condition[]> {
   const found = await Promise.all(FEATURES.map(({ conditions }) => conditions?.find(sql, config) ?? []));
   return found.flat();
+}
+
+/** Converts all prices to the configured currency at a worker's start, because the next run may be a day away. */
+async function adoptCurrency(config: Config, worker: Worker, logger: Logger): Promise<void> {
+  const logged = (message: string) => (error: unknown) => logger.debug({ err: error }, message);
+  await worker
+    .adoptCurrency()
+    .catch(
+      logged('the prices could not be converted to the configured currency; the next run converts them'),
+    );
+  await requestNewlyRated(config, worker).catch(
+    logged('runs for new exchange rates could not be requested; the sources wait for their slots'),
+  );
 }

@@ -4,12 +4,14 @@ import { requestFollowing, type SyncJob } from '../src/app/actions/source.ts';
 import { inLogContext } from '../src/app/log-context.ts';
 import type { Worker } from '../src/app/worker.ts';
 import type { Config, SourceConfig } from '../src/config/config.ts';
+import { missingRates } from '../src/db/quarantine.ts';
 import { messageOf } from '../src/domain/errors.ts';
 import { groupReasons } from '../src/domain/rejected-rows.ts';
 import { whatIsMissing } from '../src/domain/run.ts';
 import { nextSlot } from '../src/domain/schedule.ts';
 import { SourceDisabled, SourcePaused } from '../src/domain/source.ts';
 import { SourceError } from '../src/sources/source.ts';
+import { currentPricing } from '../src/sync/currency.ts';
 import type { SyncResult } from '../src/sync/pipeline.ts';
 import { anyNeverRan } from '../src/sync/runs/run.ts';
 import {
@@ -22,7 +24,6 @@ import {
   settledSince,
 } from '../src/sync/runs/slots.ts';
 import { CrashingSources } from './crashing-sources.ts';
-import { requestNewlyRated } from './newly-rated.ts';
 import { type FailedAttempt, nextAttempt } from './retry.ts';
 
 /** The result of a job, as the page of the queues shows it. */
@@ -251,6 +252,16 @@ async function requestFollowers({ kind }: SourceConfig, config: Config, worker: 
   if (kind !== 'catalogue') return;
   for (const source of config.sources)
     if (source.kind === 'clusters') await requestFollowing(worker.store.db, source);
+}
+
+/** Requests a run of each source with machines that lacked an exchange rate which exists now. */
+export async function requestNewlyRated(config: Config, { store }: Pick<Worker, 'store'>): Promise<void> {
+  const missing = await missingRates(store.sql);
+  if (missing.size === 0) return;
+  const { currency, rates } = await currentPricing(store, config.settings, new Date());
+  const isKnown = (code: string) => code === currency || rates[code] !== undefined;
+  for (const source of config.sources)
+    if (missing.get(source.id)?.some(isKnown)) await requestFollowing(store.db, source);
 }
 
 /** Publishes the stored changes. Returns false during an outage; the next round then publishes them. */

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { rolldown } from 'rolldown';
 import product from '../../rolldown.config.ts';
-import { WORKER_NODE_ARGS } from '../../workers/heap.ts';
+import { WORKER_NODE_ARGS } from '../../src/processes/child-process.ts';
 import type { Measured, Task } from './worker.ts';
 
 /** A folder of the repository: the bundle reads `package.json` where `dist` does. */

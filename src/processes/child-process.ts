@@ -5,6 +5,9 @@ import { withTimeout } from '../domain/timeout.ts';
 import { messageOf, type ReadyDetails } from './ipc.ts';
 import type { Exit, Life } from './supervisor.ts';
 
+/** A worker's arguments. A sync's objects are short-lived: a small young generation is enough. See docs/performance.md. */
+export const WORKER_NODE_ARGS: readonly string[] = ['--max-semi-space-size=4'];
+
 export interface ProcessCommand {
   readonly script: string;
   readonly args?: readonly string[];

@@ -11,7 +11,7 @@ import { buildApp } from '../../src/http/app.ts';
 import { isYoungEnough } from '../../src/http/protocol/max-age.ts';
 import { SCHEDULES_KEY } from '../../src/snapshot/document/keys.ts';
 import { disableSource, enableSource } from '../../src/sync/runs/disabled.ts';
-import { storeSchedules } from '../../workers/store-schedules.ts';
+import { storeSchedules } from '../../workers/schedule.ts';
 import { addMachine, addPlan, addProvider, addRegion, addSource, verify } from '../snapshot/rows.ts';
 import { sceneForEachTest } from '../snapshot/scene.ts';
 import { listen, PATIENT } from './harness.ts';

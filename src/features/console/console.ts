@@ -89,7 +89,7 @@ export function openConsole(context: OpsContext, checkEveryMs?: number): OpsPart
       });
       api.get('/events', (request, reply) => feed.open(request, reply));
       api.get('/overview', async (): Promise<Overview> => {
-        const [facts, depths, sign] = await Promise.all([stored(), queueDepths(queues), lastWorkerSign(sql)]);
+        const [facts, depths, sign] = await Promise.all([stored(), queueDepths(queues), lastWorkerSign(db)]);
         const now = new Date();
         return {
           now: now.toISOString(),

@@ -1,6 +1,6 @@
 /** Finds out which runs are live: the runs of a killed process keep the outcome `running`. */
 import { auditRow } from '../../db/audit.ts';
-import type { Connection, Database, Sql } from '../../db/connection/client.ts';
+import type { Connection, Database } from '../../db/connection/client.ts';
 import { alias, and, desc, eq, inArray, sql } from '../../db/connection/drizzle.ts';
 import { increment, nameOf } from '../../db/connection/statements.ts';
 import { IS_LIVE, lockKeyOf } from '../../db/runs/status.ts';
@@ -97,9 +97,10 @@ export class LiveRuns implements AsyncDisposable {
   async #connect(): Promise<Connection> {
     const connection = this.#open();
     try {
-      await connection.sql`select set_config('idle_session_timeout', ${String(IDLE_TIMEOUT_MS)}, false)`;
+      const { db } = connection;
+      await db.execute(sql`select set_config('idle_session_timeout', ${String(IDLE_TIMEOUT_MS)}, false)`);
       for (const id of this.#live.keys())
-        await connection.sql`select pg_advisory_lock_shared(${lockKey(connection.sql, id)})`;
+        await db.execute(sql`select pg_advisory_lock_shared(${lockKey(id)})`);
       return connection;
     } catch (error) {
       await connection[Symbol.asyncDispose]();
@@ -121,7 +122,7 @@ export class LiveRuns implements AsyncDisposable {
     this.#live.delete(id);
     try {
       const connection = await this.#connection;
-      if (connection) await connection.sql`select pg_advisory_unlock_shared(${lockKey(connection.sql, id)})`;
+      if (connection) await connection.db.execute(sql`select pg_advisory_unlock_shared(${lockKey(id)})`);
     } catch {
       // The connection is lost with all locks. The next heartbeat takes those of live runs again.
       await this.#close();
@@ -153,7 +154,7 @@ export class LiveRuns implements AsyncDisposable {
   }
 }
 
-const lockKey = (sql: Sql, id: number) => sql.unsafe(lockKeyOf(`${id}::text`));
+const lockKey = (id: number) => sql.raw(lockKeyOf(`${id}::text`));
 
 const r = alias(syncRuns, 'r');
 

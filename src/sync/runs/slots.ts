@@ -2,7 +2,6 @@
  * Slots of schedules and their attempts. The row of a schedule's latest slot is the only state of its runs: whether one is due,
  * when, and why. A queue in Redis only brings a due attempt to one worker, so a lost queue loses nothing.
  */
-import type { Sql } from '../../db/connection/client.ts';
 import type { Database } from '../../db/connection/connect.ts';
 import {
   alias,
@@ -15,7 +14,6 @@ import {
   type SQLWrapper,
   sql,
 } from '../../db/connection/drizzle.ts';
-import { instant } from '../../db/connection/instant-text.ts';
 import { insertInto, nameOf, only, type RowOf, rfc3339 } from '../../db/connection/statements.ts';
 import { IS_LIVE } from '../../db/runs/status.ts';
 import { scheduleSlots as slots, sources, syncRuns } from '../../db/schema.ts';
@@ -50,6 +48,7 @@ export interface OpenAttempt extends Attempt {
 
 const later = alias(slots, 'later');
 const before = alias(slots, 'before');
+const r = alias(syncRuns, 'r');
 const isCovered = (table: typeof slots = slots) => sql`exists (
   select from ${slots} ${later} where ${later.schedule} = ${table.schedule} and ${later.slot} > ${table.slot})`;
 const isDisabled = (schedule: SQLWrapper) => sql`exists (
@@ -62,8 +61,8 @@ const isPaused = (schedule: SQLWrapper) => sql`exists (
  */
 const LONGEST_WAIT = '1 hour';
 const mustWait = (schedule: SQLWrapper, isRequested: SQLWrapper) => sql`exists (
-  select from sync_runs r where r.source_id = ${schedule} and r.outcome = 'running' and ${sql.raw(IS_LIVE)}
-    and (${isRequested} or r.started_at > now() - ${LONGEST_WAIT}::interval))`;
+  select from ${syncRuns} ${r} where ${r.sourceId} = ${schedule} and ${r.outcome} = 'running' and ${sql.raw(IS_LIVE)}
+    and (${isRequested} or ${r.startedAt} > now() - ${LONGEST_WAIT}::interval))`;
 const is = ({ schedule, slot }: Slot) => and(eq(slots.schedule, schedule), eq(slots.slot, slot));
 const isAttempt = (attempt: Attempt) => and(is(attempt), eq(slots.attempt, attempt.attempt));
 
@@ -86,9 +85,11 @@ export async function claimSlot(db: Database, { schedule, slot }: Slot): Promise
 export const EVERY_MINUTE = 'publish-sweep';
 
 /** Returns when a worker last claimed the slot of `EVERY_MINUTE` (RFC 3339); undefined if none ever ran. */
-export async function lastWorkerSign(sql: Sql): Promise<string | undefined> {
-  const [row] = await sql<{ at: string | null }[]>`
-    select ${instant(sql, 'max(claimed_at)')} as at from schedule_slots where schedule = ${EVERY_MINUTE}`;
+export async function lastWorkerSign(db: Database): Promise<string | undefined> {
+  const [row] = await db
+    .select({ at: rfc3339(sql`max(${slots.claimedAt})`) })
+    .from(slots)
+    .where(eq(slots.schedule, EVERY_MINUTE));
   return row?.at ?? undefined;
 }
 
