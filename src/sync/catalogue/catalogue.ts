@@ -1,3 +1,7 @@
+/**
+ * The steps of a catalogue: stage.ts copies what the adapter reads; match.ts finds the differences to the stored machines, and
+ * check-rows.ts the unusable rows; check-prices.ts finds jumps; guards.ts decides whether an operator has to; store.ts and log.ts write.
+ */
 import type { ConnectionDatabase } from '../../db/connection/connect.ts';
 import { notRetired } from '../../db/connection/statements.ts';
 import { machines } from '../../db/schema.ts';

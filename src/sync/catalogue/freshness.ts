@@ -1,5 +1,7 @@
-/** The regions that a batch has read, and their freshness. Times only move forward, and they change no version: a read without changes
- * makes no new document. */
+/**
+ * The regions that a batch has read, and their freshness. Times only move forward, and they change no version: a read without changes
+ * makes no new document.
+ */
 import type { ConnectionDatabase } from '../../db/connection/connect.ts';
 import { alias, eq, sql } from '../../db/connection/drizzle.ts';
 import { array, inCatalogue, insertInto, nameOf } from '../../db/connection/statements.ts';

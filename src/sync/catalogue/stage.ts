@@ -259,6 +259,7 @@ class CollectedItems {
   }
 }
 
+/** Returns the names of stored regions: code → name. */
 export async function storedRegions(
   db: ConnectionDatabase,
   providerId: number,
@@ -299,8 +300,7 @@ export async function stageStored(
   return staged.count;
 }
 
-// The terms of an offer.
-
+/** What a term of an offer may cost. */
 interface TermBounds {
   /** The highest price per minute, in the published currency. */
   readonly maxPrice: string;

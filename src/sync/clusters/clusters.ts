@@ -1,3 +1,4 @@
+/** The steps of clusters: stage.ts copies what the adapter reads, match.ts finds the differences, store.ts and log.ts write them. */
 import { notRetired } from '../../db/connection/statements.ts';
 import { approvedRows } from '../../db/quarantine.ts';
 import { clusters } from '../../db/schema.ts';

@@ -1,4 +1,6 @@
 import type { Connection } from '../../db/connection/connect.ts';
+import { sql } from '../../db/connection/drizzle.ts';
+import { array } from '../../db/connection/statements.ts';
 
 /** `idle_session_timeout` (ms): a holder that hangs loses its leases. */
 const IDLE_TIMEOUT_MS = 10_000;
@@ -25,13 +27,16 @@ export class Leases implements AsyncDisposable {
     const isNew = this.#connection === undefined;
     const connection = this.#connection ?? this.#open();
     this.#connection = connection;
-    const { sql } = connection;
+    const { db } = connection;
     try {
-      if (isNew) await sql`select set_config('idle_session_timeout', ${String(this.#idleTimeoutMs)}, false)`;
+      if (isNew)
+        await db.execute(
+          sql`select set_config('idle_session_timeout', ${String(this.#idleTimeoutMs)}, false)`,
+        );
       const wanted = names.filter((name) => !this.#held.has(name));
-      const taken = await sql<{ name: string }[]>`
-        select w.name from unnest(${wanted}::text[]) w (name)
-        where pg_try_advisory_lock(hashtextextended('fleetbook ' || w.name, 0))`;
+      const taken = await db.execute<{ name: string }>(sql`
+        select w.name from unnest(${array(wanted, 'text')}) w (name)
+        where pg_try_advisory_lock(hashtextextended('fleetbook ' || w.name, 0))`);
       if (this.#connection !== connection) throw new Error('the leases were released during the claim');
       for (const { name } of taken) this.#held.add(name);
       return new Set(this.#held);
