@@ -1,41 +1,44 @@
 /**
- * `npm run bench:costs`: server time of the costs of an organization of 10,000 clusters. One request in 200 meets a new publication
- * of a region, and a changed cluster. 1,000,000 machines of 200 regions; `--quick` uses a tenth, `--json` prints JSON. The exit code
- * is 1 if a bar is missed.
+ * `npm run bench:costs`: server time of the costs of an organization of 10,000 clusters, with a real PostgreSQL of 1,000,000 machines in
+ * 200 regions. One request in 200 meets a region with other prices, and a changed cluster. `--quick` uses a tenth of the machines and
+ * requests, `--json` prints JSON. The exit code is 1 if a bar is missed.
  */
 import { Agent, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
-import type { ClusterDocument } from '../src/domain/cluster.ts';
-import type { PriceBookEntry } from '../src/domain/prices/price-book.ts';
-import { costsReader } from '../src/features/costs/costs-reader.ts';
+import { pino } from 'pino';
+import { openStore, type Sql } from '../src/db/connection/connect.ts';
+import { steadyNow } from '../src/domain/steady-now.ts';
+import { costsReader } from '../src/features/costs/answers.ts';
 import { listPrices } from '../src/features/costs/list-prices.ts';
-import { costsApi } from '../src/features/costs/part.ts';
+import { costsApi } from '../src/features/costs/routes.ts';
 import { buildApp } from '../src/http/app.ts';
 import { type CatalogueIndex, emptyIndex, updateIndex } from '../src/market/catalogue-index.ts';
-import { clustersContent, priceBookContent } from '../src/snapshot/document/build.ts';
-import type { Document } from '../src/snapshot/document/document.ts';
-import { type DocumentContent, encoding } from '../src/snapshot/document/format.ts';
-import type { DocumentName } from '../src/snapshot/document/keys.ts';
+import { PriceBooks } from '../src/market/price-books.ts';
 import { memoryBudget } from '../src/snapshot/read/budget.ts';
+import { PostgresReads } from '../src/snapshot/read/postgres/postgres-reads.ts';
 import { memoryCatalogue, memoryClusters, memoryTokens } from '../test/http/readers.ts';
 import { machinesOf, providerOf, REGIONS, updateOf } from './search/catalogue.ts';
-import { type Bar, quantile, table, verdict } from './support/bar.ts';
+import { type Bar, median, quantile, table, verdict } from './support/bar.ts';
+import { startServers } from './support/servers.ts';
 
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
-    requests: { type: 'string', default: '2000' },
+    requests: { type: 'string' },
     json: { type: 'boolean', default: false },
   },
 });
 const CLUSTERS = 10_000;
 const MACHINES = values.quick ? 100_000 : 1_000_000;
-const REQUESTS = Number(values.requests);
+const REQUESTS = Number(values.requests ?? (values.quick ? 400 : 2000));
 /** Requests between two publications of a region. */
 const EVERY = 200;
-const P99_MS = 5;
+const P99_MS = 50;
+const ROUNDS = 3;
 const perRegion = MACHINES / REGIONS;
+const regions = Array.from({ length: REGIONS }, (_, i) => i + 1);
 
 function atOnce<T>(work: Generator<void, T>): T {
   for (;;) {
@@ -44,79 +47,84 @@ function atOnce<T>(work: Generator<void, T>): T {
   }
 }
 
-function fill(): CatalogueIndex {
+function fillIndex(): CatalogueIndex {
   let built = emptyIndex();
-  for (let from = 1; from <= REGIONS; from += 20) {
-    const regions = Array.from({ length: 20 }, (_, i) => from + i);
-    const updates = regions.map((region) => updateOf(region, machinesOf(region, perRegion)));
+  for (let from = 0; from < REGIONS; from += 20) {
+    const updates = regions
+      .slice(from, from + 20)
+      .map((region) => updateOf(region, machinesOf(region, perRegion)));
     built = atOnce(updateIndex(built, updates));
   }
   return built;
 }
 
-/** Clusters of 2,000 machines in all regions. */
-function clusterOf(i: number): ClusterDocument {
-  const region = (i % REGIONS) + 1;
-  const id = (region - 1) * perRegion + ((i % 2000) % perRegion) + 1;
-  return {
-    name: `Cluster ${i}`,
-    slug: `cluster-${i}`,
-    region: { name: `Region ${region}`, code: `zone-${region}` },
-    provider: { id: providerOf(region), name: `Provider ${providerOf(region)}` },
-    status: 'Active',
-    shards: (i % 4) + 1,
-    replicas: (i % 3) + 1,
-    user: { first_name: 'Ann', last_name: 'Bench' },
-    machine: { id, cpu: 2, ram: 4, ram_unit: 'Binary' },
-    disks: [
-      {
-        type: { name: 'ssd', price: 0.00000180365, unit: i % 2 ? 'Binary' : 'Decimal' },
-        size: 100 + (i % 50),
-        unit: i % 5 ? 'GiB' : 'TB',
-        autoscaling: false,
-      },
-    ],
-    created_at: '2026-01-02T03:04:05.678901',
-  };
+/** Stores the same machines, and clusters of 2,000 machines in all regions. */
+async function fillDatabase(sql: Sql): Promise<void> {
+  await sql`insert into sources (id, kind, adapter, verified_at) values
+    ('cloud', 'catalogue', 'bench', now()), ('plane', 'clusters', 'bench', now())`;
+  await sql`insert into providers (id, name, listed) select id, 'Provider ' || id, true from generate_series(1, 8) id`;
+  await sql`insert into regions ${sql(
+    regions.map((id) => ({
+      ...{ id, provider_id: providerOf(id), code: `zone-${id}`, name: `Region ${id}` },
+      published_version: 1,
+    })),
+  )}`;
+  await sql`insert into region_freshness (source_id, region_id, verified_at) select 'cloud', id, now() from regions`;
+  for (const region of regions) {
+    const machines = machinesOf(region, perRegion).map(({ id, name, cpu, ram, price, facts }) => [
+      ...[id, name, cpu, ram, price.toFixed(18)],
+      ...[facts.architecture, facts.cpuKind, facts.localDisk],
+    ]);
+    await sql`
+      insert into machines (id, region_id, name, cpu, ram, ram_unit, price, source_id, architecture, cpu_kind, local_disk)
+      select (m ->> 0)::integer, ${region}, m ->> 1, (m ->> 2)::integer, (m ->> 3)::numeric, 'Binary', (m ->> 4)::numeric, 'cloud',
+        m ->> 5, m ->> 6, (m ->> 7)::numeric
+      from jsonb_array_elements(${JSON.stringify(machines)}::text::jsonb) m`;
+  }
+  await sql`insert into organizations (id, slug, name) values (1, 'bench', 'bench')`;
+  await sql`insert into users (id, organization_id, first_name, last_name) values (1, 1, 'Ann', 'Bench')`;
+  await sql`
+    insert into clusters (id, organization_id, source_id, source_key, source_hash, slug, name, region_id, machine_id, user_id,
+      status, shards, replicas, created_at)
+    select i, 1, 'plane', i, '', 'cluster-' || i, 'Cluster ' || i, i % ${REGIONS} + 1,
+      (i % ${REGIONS}) * ${perRegion} + i % 2000 % ${perRegion} + 1, 1, 'Active', i % 4 + 1, i % 3 + 1, '2026-01-02T03:04:05.678901'
+    from generate_series(0, ${CLUSTERS - 1}) i`;
+  await sql`
+    insert into disk_types (id, organization_id, region_id, name, unit, price, source_amount, source_per, source_currency)
+    select id, 1, id, 'ssd', case when id % 2 = 0 then 'Binary' else 'Decimal' end, 0.00000180365, 0.079, 'month', 'USD' from regions`;
+  await sql`
+    insert into disks (organization_id, cluster_id, position, disk_type_id, size, unit, autoscaling)
+    select 1, i, 0, i % ${REGIONS} + 1, 100 + i % 50, case when i % 5 = 0 then 'TB' else 'GiB' end, false
+    from generate_series(0, ${CLUSTERS - 1}) i`;
+  await sql`insert into price_book_entries (organization_id, provider_id, discount, valid_from) values (1, 2, 7.5, '2026-01-01')`;
+  await sql`update lineage set currency = 'USD'`;
+  await sql`vacuum analyze`;
 }
 
-const ENTRY: PriceBookEntry = {
-  id: 1,
-  providerId: 2,
-  regionId: undefined,
-  family: undefined,
-  machineId: undefined,
-  term: undefined,
-  discount: '7.5',
-  price: undefined,
-  from: '2026-01-01T00:00:00.000Z',
-  to: undefined,
+await using servers = await startServers();
+await using database = await servers.database('costs');
+await fillDatabase(database.sql);
+await using store = openStore({
+  url: database.url,
+  role: 'reader',
+  connections: 16,
+  statementTimeoutMs: 2500,
+});
+const reads = new PostgresReads({
+  ...{ sql: store.sql, logger: pino({ level: 'silent' }), now: steadyNow },
+  ...{ atOnce: 16, deadlineMs: 20_000 },
+});
+let index = fillIndex();
+const catalogue = {
+  get: () => ({ index, tier: 'memory' as const, asOf: () => new Date().toISOString() }),
 };
-
-const documentOf = (content: DocumentContent): Document => encoding(content).document;
-const provenance = { sources: ['clusters'], currency: 'USD' };
-const listed = Array.from({ length: CLUSTERS }, (_, i) => clusterOf(i));
-const clustersDocument = (version: number) => documentOf(clustersContent(1, version, listed, provenance));
-let clusters = clustersDocument(1);
-const book = documentOf(priceBookContent(1, 1, [ENTRY], 'USD'));
-let index = fill();
-
-/** A memory that has the organization's documents. */
 const documents = {
-  get: ({ kind }: DocumentName) => ({
-    document: kind === 'clusters' ? clusters : book,
-    tier: 'memory' as const,
-    asOf: '2026-11-20T12:00:00.000Z',
-  }),
-  postgres: () => Promise.reject(new Error('there is no database')),
+  get: () => ({ document: undefined, tier: 'memory' as const, asOf: undefined }),
+  postgres: reads.run.bind(reads),
 };
-const state = { index, tier: 'memory', asOf: () => '2026-11-20T12:00:00.000Z' } as const;
-const catalogue = { get: () => state };
 const costs = costsReader({
-  documents,
-  catalogue,
+  ...{ documents, catalogue, books: new PriceBooks({ documents }) },
   memoryLimit: memoryBudget(256_000_000).costs,
-  staleLimitMs: 3_600_000,
 });
 const tokens = memoryTokens();
 const app = buildApp({
@@ -162,45 +170,52 @@ const QUESTIONS: readonly [what: string, path: (i: number) => string][] = [
   ['/v1/clusters/{slug}/alternatives', (i) => `/v1/clusters/cluster-${(i * 41) % CLUSTERS}/alternatives`],
 ];
 
-/** Regions with other prices, as they arrive after syncs. */
-const updates = Array.from({ length: QUESTIONS.length * Math.ceil(REQUESTS / EVERY) }, (_, i) => {
-  const version = i + 2;
-  const region = (version % REGIONS) + 1;
-  return updateOf(region, machinesOf(region, perRegion, 1 + version / 1000), version);
-}).reverse();
+let publications = 0;
 
-/** Publishes the next region, as a sync does a few times an hour, and the clusters after one of them grew. */
-function publish(): void {
-  const update = updates.pop();
-  if (!update) throw new Error('there is no further update');
+/** Stores and publishes other prices of the next region, as a sync does a few times an hour, and a cluster that grew. */
+async function publish(): Promise<void> {
+  publications += 1;
+  const region = (publications % REGIONS) + 1;
+  const factor = 1 + publications / 1000;
+  const { sql } = database;
+  await sql`update machines set price = price * 1.001 where region_id = ${region}`;
+  await sql`update regions set version = version + 1 where id = ${region}`;
+  await sql`update clusters set shards = 5 where id = ${(publications * 997) % CLUSTERS}`;
+  await sql`update organizations set clusters_version = clusters_version + 1`;
+  const update = updateOf(region, machinesOf(region, perRegion, factor), publications + 1);
   index = atOnce(updateIndex(index, [update]));
-  const i = (updates.length * 997) % CLUSTERS;
-  listed[i] = { ...clusterOf(i), shards: 5 };
-  clusters = clustersDocument(updates.length + 2);
 }
 
 const bars: Bar[] = [];
-const first = await get('/v1/costs');
-bars.push({ what: `first request of ${CLUSTERS} clusters`, found: first, unit: 'ms' });
+bars.push({ what: `first request of ${CLUSTERS} clusters`, found: await get('/v1/costs'), unit: 'ms' });
 for (const [what, path] of QUESTIONS) {
-  const times: number[] = [];
+  const rounds: number[] = [];
+  const all: number[] = [];
   const later: number[] = [];
-  let cpu = 0;
-  for (let i = 0; i < REQUESTS; i++) {
-    const isFirst = i % EVERY === 0;
-    if (isFirst) publish();
-    const before = process.threadCpuUsage();
-    const time = await get(path(i));
-    const { user, system } = process.threadCpuUsage(before);
-    cpu += (user + system) / 1000;
-    times.push(time);
-    if (isFirst) later.push(time);
+  let blocked = 0;
+  for (let round = 0; round < ROUNDS; round++) {
+    const times: number[] = [];
+    for (let i = 0; i < REQUESTS; i++) {
+      const isFirst = i % EVERY === 0;
+      if (isFirst) await publish();
+      const delay = monitorEventLoopDelay({ resolution: 1 });
+      if (isFirst) delay.enable();
+      const time = await get(path(i + round * REQUESTS));
+      if (isFirst) {
+        delay.disable();
+        blocked = Math.max(blocked, delay.max / 1e6);
+        later.push(time);
+      }
+      times.push(time);
+    }
+    rounds.push(quantile(times, 0.99));
+    all.push(...times);
   }
-  bars.push({ what: `${what}, p50`, found: quantile(times, 0.5), unit: 'ms' });
-  bars.push({ what: `${what}, p99`, found: quantile(times, 0.99), unit: 'ms', limit: P99_MS });
+  const spread = `rounds ${rounds.map((each) => each.toFixed(1)).join(', ')}`;
+  bars.push({ what: `${what}, p50`, found: quantile(all, 0.5), unit: 'ms' });
+  bars.push({ what: `${what}, p99`, found: median(rounds), unit: 'ms', limit: P99_MS, note: spread });
   bars.push({ what: `${what}, after a publication, p50`, found: quantile(later, 0.5), unit: 'ms' });
-  // A busy machine does not change it. The system counts in ticks, so only the mean is exact.
-  bars.push({ what: `${what}, mean CPU of server and client`, found: cpu / REQUESTS, unit: 'ms' });
+  bars.push({ what: `${what}, longest turn after a publication`, found: blocked, unit: 'ms' });
 }
 agent.destroy();
 await app.close();

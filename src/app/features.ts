@@ -23,7 +23,7 @@ export const FEATURES: readonly Feature[] = [
   {
     // What machines and clusters cost: terms, prices of regions, and the costs of an organization's clusters.
     name: 'costs',
-    read: async () => (await import('../features/costs/part.ts')).readCosts,
+    read: async () => (await import('../features/costs/routes.ts')).readCosts,
   },
   {
     // Plans of managed databases: operations that answer from the catalogue in memory, and a command.

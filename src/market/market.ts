@@ -12,16 +12,14 @@ export {
   type IndexedRegion,
   selectedMachine,
 } from './catalogue-index.ts';
-export { cheapestRows } from './cheapest.ts';
 export type { Needs } from './costs/bill.ts';
-export { type CostedCluster, costClusters, type KnownMachine } from './costs/cheaper-machines.ts';
+export { type Cheaper, cheaperMachines, MATCHES, type Ranked, type WantedSaving } from './costs/cheaper.ts';
 export {
   type Amount,
   type ClusterCost,
   clusterCost,
   machineAmount,
   monthUnits,
-  NOTHING,
   type NodePrice,
   nodePrice,
   nodePriceBy,
@@ -29,15 +27,44 @@ export {
   shownAmount,
   shownMonth,
   shownTotal,
-  sum,
 } from './costs/cost.ts';
 export {
-  machinesNear,
-  type OrganizationCluster,
-  organizationClusters,
-  type PastPrice,
-  pastPrices,
-} from './costs/organization-costs.ts';
+  inOrganization,
+  type Marks,
+  type PriceHistory,
+  readPriceHistory,
+  type StoredCluster,
+  type StoredMachine,
+} from './costs/inputs.ts';
+export {
+  type CostOfCluster,
+  type OneClusterInputs,
+  type OrganizationCosts,
+  type OrganizationInputs,
+  organizationCosts,
+  type PricedMachine,
+  readAgain,
+  readOneCluster,
+  readOrganization,
+  type SummedCluster,
+  type Total,
+} from './costs/organization.ts';
+export {
+  bookFor,
+  NOW,
+  PRICE_SOURCES,
+  type Price,
+  type PriceQuestion,
+  priceOf,
+  REASONS,
+} from './costs/prices.ts';
+export {
+  candidatesOfIndex,
+  candidatesOfRegion,
+  comparedMachine,
+  type PricedCandidate,
+  readCostsAndSavings,
+} from './costs/savings.ts';
 export { findPlan, findPlans, type PlanRow } from './database-plans.ts';
 export { GIGABYTE } from './dictionary.ts';
 export { type Filters, SORT_FIELDS, type Sort } from './filters.ts';
@@ -45,16 +72,13 @@ export { type FoundMachine, findMachine } from './find-machine.ts';
 export { MACHINE_FIELDS, type MachineField, machineOfRow } from './machine-document.ts';
 export { firstWhere } from './order.ts';
 export {
-  type Entries,
   entryOf,
   listPriceOf,
-  NO_ENTRIES,
   PriceBooks,
   type PricedIndex,
 } from './price-books.ts';
 export { SearchUnavailable } from './read-regions.ts';
 export { type Billed, recommended } from './recommend.ts';
-export type { Rows } from './rows.ts';
 export { search } from './search.ts';
 export { Searchable, type SearchCounts, type SearchState } from './searchable.ts';
 export { placesBehind } from './select.ts';

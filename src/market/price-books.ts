@@ -23,8 +23,8 @@ import { ofTerm, rowOf } from './find-machine.ts';
 import { inTurns, SearchUnavailable } from './read-regions.ts';
 import { changedRows, mergeView, NO_UNORDERED_ROWS, rowsBytes, withOrder } from './rows.ts';
 
-export type Entries = readonly PriceBookEntry[];
-export const NO_ENTRIES: Entries = [];
+type Entries = readonly PriceBookEntry[];
+const NO_ENTRIES: Entries = [];
 
 /** The machines at the prices that a question is about. */
 export interface PricedIndex {

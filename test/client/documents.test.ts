@@ -17,9 +17,14 @@ import type {
 } from '../../packages/client/src/index.ts';
 import type { ClusterDocument } from '../../src/domain/cluster.ts';
 import type { MachineDocument, MachineFactsDocument } from '../../src/domain/machine.ts';
-import type { AlternativesDocument } from '../../src/features/costs/alternatives-schema.ts';
-import type { RegionPricesDocument, TermsDocument } from '../../src/features/costs/price-schema.ts';
-import type { CostDocument, CostHistoryDocument, CostsDocument } from '../../src/features/costs/schema.ts';
+import type {
+  AlternativesDocument,
+  CostDocument,
+  CostHistoryDocument,
+  CostsDocument,
+  RegionPricesDocument,
+  TermsDocument,
+} from '../../src/features/costs/schemas.ts';
 import type { RecommendDocument, SearchDocument } from '../../src/features/search/schema.ts';
 import { clusterSchema, machineSchema, priceSchema, providerSchema } from '../../src/http/schemas.ts';
 import type { ProviderListing } from '../../src/snapshot/document/build.ts';

@@ -11,9 +11,9 @@ import openapiTypes, { astToString } from 'openapi-typescript';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inPackage } from '../../src/config/package.ts';
-import { costsReader } from '../../src/features/costs/costs-reader.ts';
+import { costsReader } from '../../src/features/costs/answers.ts';
 import { listPrices } from '../../src/features/costs/list-prices.ts';
-import { costsApi } from '../../src/features/costs/part.ts';
+import { costsApi } from '../../src/features/costs/routes.ts';
 import { databasesApi } from '../../src/features/databases/routes.ts';
 import { exportsApi } from '../../src/features/exports/routes.ts';
 import type { ExportReader } from '../../src/features/exports/stored-exports.ts';
@@ -35,10 +35,10 @@ beforeAll(async () => {
   const feed = cleanUp.use(new FeedTail({ ...reads, logger: pino({ level: 'silent' }) }));
   const nothing = () => Promise.reject(new Error('there is no database'));
   const costs = costsReader({
-    documents: { get: nothing, postgres: nothing },
+    documents: { postgres: nothing },
     catalogue: { get: nothing },
+    books: { priced: nothing },
     memoryLimit: 0,
-    staleLimitMs: 0,
   });
   const prices = listPrices({
     documents: { get: () => ({ document: undefined, tier: 'memory', asOf: undefined }), postgres: nothing },

@@ -7,9 +7,9 @@ import { Pool } from '../../src/db/connection/client.ts';
 import { openStore, type Sql, type Store } from '../../src/db/connection/connect.ts';
 import { readLineage } from '../../src/db/lineage.ts';
 import { steadyNow } from '../../src/domain/steady-now.ts';
-import { costsReader } from '../../src/features/costs/costs-reader.ts';
+import { costsReader } from '../../src/features/costs/answers.ts';
 import { listPrices } from '../../src/features/costs/list-prices.ts';
-import { costsApi } from '../../src/features/costs/part.ts';
+import { costsApi } from '../../src/features/costs/routes.ts';
 import { databasesApi } from '../../src/features/databases/routes.ts';
 import { FeedTail } from '../../src/features/feed/feed-tail.ts';
 import { feedApi } from '../../src/features/feed/routes.ts';
@@ -200,7 +200,7 @@ function openReader({
   });
   const search = searchAnswers({ catalogue: searchable, books: books });
   const memoryLimit = memory.costs;
-  const costs = costsReader({ documents, catalogue: searchable, memoryLimit, staleLimitMs, now });
+  const costs = costsReader({ documents, catalogue: searchable, books, memoryLimit, now });
   const prices = listPrices({ documents, catalogue: searchable });
   documents.onPublished({
     onPublished(id, position) {

@@ -95,7 +95,12 @@ export interface CostHistoryQuestion extends PriceQuestion {
   readonly to?: string | undefined;
 }
 
+/** `kind`: the same architecture and kind of CPU where both are known; `size`: any. */
+export type Match = 'kind' | 'size';
+
 export interface AlternativesQuestion extends PriceQuestion {
+  /** `kind` by default. */
+  readonly match?: Match | undefined;
   /** Machines of each list: 1 to 50; 10 by default. */
   readonly limit?: number | undefined;
   /** The least saving of the whole cluster in a month. */
@@ -216,6 +221,7 @@ export interface Alternative extends Amount {
 
 /** Each list has the largest saving first. */
 export interface Alternatives extends Answered {
+  readonly match: Match;
   readonly cluster: CostedCluster;
   readonly machine: CostedMachine;
   readonly same_region: readonly Alternative[];

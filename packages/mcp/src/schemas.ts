@@ -133,6 +133,12 @@ export const clusterCostInput = z.strictObject({
 export const cheaperMachinesInput = z.strictObject({
   slug: z.string().min(1).max(200).describe('Slug from list_clusters'),
   ...priced,
+  match: z
+    .enum(['kind', 'size'])
+    .optional()
+    .describe(
+      'kind (default): the same architecture and kind of CPU where both are known. size: CPUs and memory alone',
+    ),
   min_saving: quantity.optional().describe('Least saving of the whole cluster in a month, in the currency'),
   limit: z.int().min(1).max(50).optional().describe('Machines of each list; default: 10'),
 });

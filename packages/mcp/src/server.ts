@@ -150,7 +150,7 @@ function addCostTools(server: McpServer, client: FleetbookClient, call: Call): v
     {
       title: 'Cheaper machines for a cluster',
       description:
-        'Finds machines of at least the same size that cost less for a cluster: in its region, with its provider, and anywhere, with the saving in a month and the facts compared.',
+        'Finds machines that cost less for a cluster, with at least its CPUs and bytes of memory, and the same architecture and kind of CPU where both are known: in its region, with its provider, and anywhere, with the saving in a month and the facts compared.',
       inputSchema: cheaperMachinesInput,
       outputSchema: cheaperMachinesOutput,
       annotations: READ_ONLY,

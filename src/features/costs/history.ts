@@ -1,12 +1,17 @@
 /** The cost of a cluster of today at the prices of the past, as steps. Pure. */
-import type { PriceHistory } from '../../db/prices/costs.ts';
-import type { ClusterDocument } from '../../domain/cluster.ts';
-import { bookForTerm, type PriceBookEntry, type SelectedMachine } from '../../domain/prices/price-book.ts';
-import { clusterCost, selectedMachine, shownTotal } from '../../market/market.ts';
-import type { Inputs } from './inputs.ts';
-import { type Price, storedPrice, unknownPrice } from './prices.ts';
-import type { CostHistoryDocument } from './schema.ts';
-import { identityOf, shownPrice } from './shown-costs.ts';
+import { bookForTerm, type PriceBookEntry } from '../../domain/prices/price-book.ts';
+import {
+  clusterCost,
+  type Price,
+  type PriceHistory,
+  type PriceQuestion,
+  priceOf,
+  type StoredCluster,
+  type StoredMachine,
+  shownTotal,
+} from '../../market/market.ts';
+import { shownPrice } from './documents.ts';
+import type { CostHistoryDocument } from './schemas.ts';
 
 /** RFC 3339 with microseconds, from `from` to before `to`. */
 export interface TimeSpan {
@@ -17,18 +22,25 @@ export interface TimeSpan {
 type CostStep = CostHistoryDocument['steps'][number];
 type Begun = TimeSpan & { readonly from: string };
 
+interface Asked {
+  readonly question: PriceQuestion;
+  /** Of the price book, ended ones included. */
+  readonly entries: readonly PriceBookEntry[];
+  readonly span: Begun;
+}
+
+/** Returns the steps, oldest first. */
 export function costHistory(
-  cluster: ClusterDocument,
+  cluster: StoredCluster,
+  machine: StoredMachine,
   history: PriceHistory,
-  inputs: Inputs,
-  span: Begun,
-): CostHistoryDocument {
-  const { entries, question } = inputs;
-  const times = boundaries(history, entries, span);
-  const machine = selected(cluster.machine.id, inputs);
+  { question, entries, span }: Asked,
+): CostStep[] {
+  const own = question.prices === 'own' ? entries : [];
+  const times = boundaries(history, own, span);
   const steps: CostStep[] = [];
   for (const [i, from] of times.entries()) {
-    const price = machine ? priceAt(machine, history, inputs, from) : unknownPrice('not_listed');
+    const price = priceAt(machine, history, { ...question, at: from }, own);
     const { known, isComplete } = clusterCost(cluster, price.price);
     const step = { ...shownPrice(price), ...shownTotal(known, isComplete) };
     const to = times[i + 1] ?? span.to ?? null;
@@ -37,7 +49,7 @@ export function costHistory(
     if (last && isSameStep(last, step)) steps[steps.length - 1] = { ...last, to };
     else steps.push({ from, to, ...step });
   }
-  return { cluster: identityOf(cluster), term: question.term, prices: question.prices, steps };
+  return steps;
 }
 
 /** Returns the times at which a price may begin, oldest first. The first one is the begin of the span or of the first price. */
@@ -60,29 +72,24 @@ function boundaries(
 
 const withMicroseconds = (time: string): string => new Date(time).toISOString().replace('Z', '000Z');
 
-interface Selected extends SelectedMachine {
-  readonly isListed: boolean;
-}
-
-function selected(id: number, { machines, stored }: Inputs): Selected | undefined {
-  const found = machines.get(id);
-  return found ? { ...selectedMachine(found), isListed: true } : stored.get(id);
-}
-
 function priceAt(
-  machine: Selected,
+  machine: StoredMachine,
   { prices, terms }: PriceHistory,
-  { question, entries }: Inputs,
-  at: string,
+  { term, at }: PriceQuestion & { readonly at: string },
+  entries: readonly PriceBookEntry[],
 ): Price {
   const applies = (row: { readonly from: string; readonly to: string | null }) =>
     row.from <= at && (row.to === null || row.to > at);
-  const then = {
-    ...machine,
-    price: prices.find(applies)?.price ?? null,
-    terms: terms.find(applies)?.terms ?? null,
-  };
-  return storedPrice(then, question.term, bookForTerm(entries, question.term, Date.parse(at)));
+  const onDemand = prices.find(applies)?.price ?? null;
+  const stored = terms.find(applies)?.terms;
+  const list =
+    term === 'on_demand'
+      ? {
+          price: onDemand === null || Number(onDemand) <= 0 ? null : onDemand,
+          monthlyCap: stored?.monthly_cap?.price ?? null,
+        }
+      : { price: stored?.terms[term]?.price ?? null, monthlyCap: null };
+  return priceOf({ ...machine, ...list }, term, bookForTerm(entries, term, Date.parse(at)));
 }
 
 function isSameStep(a: Omit<CostStep, 'from' | 'to'>, b: Omit<CostStep, 'from' | 'to'>): boolean {

@@ -1,5 +1,4 @@
 /** The terms of a machine, by list prices or an organization's own, and the list prices of a region. */
-import { type PriceHistory, pricesSince } from '../../db/prices/costs.ts';
 import { decimal, percentOff, recurringPrice } from '../../domain/prices/price.ts';
 import type { BookForTerm, PriceBookEntry } from '../../domain/prices/price-book.ts';
 import type { RegionItem } from '../../domain/prices/region-price.ts';
@@ -7,7 +6,10 @@ import { PRICE_TERMS, type PriceTerm, TERM_MINUTES } from '../../domain/prices/t
 import {
   type FoundMachine,
   findMachine,
+  inOrganization,
   PriceBooks,
+  type PriceHistory,
+  readPriceHistory,
   type SearchState,
   selectedMachine,
 } from '../../market/market.ts';
@@ -15,7 +17,7 @@ import { type Answer, type MaybePromise, whenThere } from '../../snapshot/docume
 import { jsonBody } from '../../snapshot/document/body.ts';
 import type { RegionPrice } from '../../snapshot/document/column-terms.ts';
 import type { Documents } from '../../snapshot/read/documents.ts';
-import type { RegionPricesDocument, ShownTerm, TermsDocument } from './price-schema.ts';
+import type { RegionPricesDocument, ShownTerm, TermsDocument } from './schemas.ts';
 
 export interface ListPricesOptions {
   readonly documents: Pick<Documents, 'get' | 'postgres'>;
@@ -47,7 +49,10 @@ export function listPrices({ documents, catalogue }: ListPricesOptions) {
             currency: machine.region.currency,
           });
           if (!withHistory) return answered(state.tier);
-          const reading = documents.postgres((sql) => pricesSince(sql, id, undefined), { organizationId });
+          const reading = documents.postgres(
+            (sql) => inOrganization(sql, organizationId, (db) => readPriceHistory(db, id, undefined)),
+            { organizationId },
+          );
           return reading.then((history) => answered('postgres', history));
         }),
       ),

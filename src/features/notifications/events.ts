@@ -145,7 +145,7 @@ export async function collectEvents(db: ClientDatabase, id: number, now: Date): 
     const savings =
       threshold === null
         ? undefined
-        : await possibleSavings(tx.$client, webhook.organizationId, threshold, webhook.seen?.savings, now);
+        : await possibleSavings(tx, webhook.organizationId, threshold, webhook.seen?.savings, now);
     for (const clusters of chunks(savings?.clusters ?? [])) {
       const terms = { threshold: threshold ?? '', currency: (await storedCurrency(tx.$client)) ?? null };
       contents.push({ type: 'savings.possible', data: { organization: slug, ...terms, clusters } });

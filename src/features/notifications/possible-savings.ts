@@ -1,16 +1,16 @@
 /** Savings of an organization's clusters that have become possible. */
-import type { Sql } from '../../db/connection/client.ts';
+import type { Database } from '../../db/connection/connect.ts';
+import { sql } from '../../db/connection/drizzle.ts';
+import { only, type RowOf } from '../../db/connection/statements.ts';
 import type { SeenState } from '../../db/schema.ts';
 import {
-  type CostedCluster,
-  costClusters,
-  machinesNear,
+  type Cheaper,
+  type CostOfCluster,
   monthUnits,
-  type OrganizationCluster,
-  organizationClusters,
+  type PricedCandidate,
+  readCostsAndSavings,
   shownMonth,
 } from '../../market/market.ts';
-import { storedEntries } from '../../snapshot/document/price-book.ts';
 
 /** A cluster that another machine of its region would make cheaper. */
 export interface PossibleSaving {
@@ -35,58 +35,62 @@ interface Marked {
  * @param before undefined at the first check
  */
 export async function possibleSavings(
-  sql: Sql,
+  db: Database,
   organizationId: number,
   threshold: string,
   before: SeenSavings | undefined,
   now: Date,
 ) {
-  const { mark, isPublished } = await readMark(sql, organizationId, now);
+  const { mark, isPublished } = await readMark(db, organizationId, now);
   // Readers do not have all prices yet, or nothing has changed.
   if (!isPublished || mark === before?.mark) return { clusters: [], seen: before };
-  const [clusters, entries] = await Promise.all([
-    organizationClusters(sql, organizationId),
-    storedEntries(sql, organizationId),
-  ]);
-  const machines = await machinesNear(sql, clusters);
+  const { costs, best } = await readCostsAndSavings(db, organizationId, now.getTime());
   const least = monthUnits(threshold);
-  const above = costClusters(clusters, machines, entries, now.getTime()).filter(
-    ({ best }) => best !== null && best.saving >= least,
-  );
+  const above = costs.costs
+    .flatMap((cost) => {
+      const found = best.get(cost);
+      return found && found.saving >= least ? [{ cost, best: found }] : [];
+    })
+    .sort((a, b) => (a.cost.cluster.slug < b.cost.cluster.slug ? -1 : 1));
   const known = new Set(before?.clusters);
   return {
-    clusters: above.filter(({ cluster }) => !known.has(cluster.id)).flatMap(shownSaving),
-    seen: { mark, clusters: above.map(({ cluster }) => cluster.id) },
+    clusters: above.filter(({ cost }) => !known.has(cost.cluster.id)).map(shownSaving),
+    seen: { mark, clusters: above.map(({ cost }) => cost.cluster.id) },
   };
 }
 
 /** Returns a text that changes with the clusters, the prices near them and the entries of the price book that apply. */
-async function readMark(sql: Sql, organizationId: number, now: Date): Promise<Marked> {
-  const [row] = await sql<Marked[]>`
+async function readMark(db: Database, organizationId: number, now: Date): Promise<Marked> {
+  const at = now.toISOString();
+  const rows = await db.execute<RowOf<Marked>>(sql`
     with used as (
-      select distinct c.region_id as id from clusters c where c.organization_id = ${organizationId} and c.retired_at is null
+      select distinct m.region_id as id from clusters c join machines m on m.id = c.machine_id
+      where c.organization_id = ${organizationId} and c.retired_at is null
     )
     select concat_ws(':', o.clusters_version, (select sum(r.version) from used join regions r using (id)),
         (select string_agg(e.id::text, ',' order by e.id) from price_book_entries e where e.organization_id = o.id
-          and e.valid_from <= ${now} and (e.valid_to is null or e.valid_to > ${now}))) as mark,
+          and e.valid_from <= ${at}::timestamptz and (e.valid_to is null or e.valid_to > ${at}::timestamptz))) as mark,
       not exists (select from used join regions r using (id) where r.published_version < r.version) as "isPublished"
     from organizations o
-    where o.id = ${organizationId}`;
-  if (!row) throw new Error('unreachable: the webhook belongs to an organization');
-  return row;
+    where o.id = ${organizationId}`);
+  return only(rows);
 }
 
-function shownSaving({ cluster, best }: CostedCluster<OrganizationCluster>): PossibleSaving[] {
-  if (!best) return [];
-  const { slug, provider, region, machineId, machineName } = cluster;
-  return [
-    {
-      slug,
-      provider: provider.name,
-      region,
-      machine: { id: machineId, name: machineName },
-      alternative: { id: best.machine.id, name: best.machine.name },
-      saving_per_month: shownMonth(best.saving),
-    },
-  ];
+function shownSaving({
+  cost: { cluster, machine },
+  best,
+}: {
+  readonly cost: CostOfCluster;
+  readonly best: Cheaper<PricedCandidate>;
+}): PossibleSaving {
+  const { slug, where } = cluster;
+  const { id, name } = machine.stored;
+  return {
+    slug,
+    provider: where.provider.name,
+    region: where.region.code,
+    machine: { id, name },
+    alternative: { id: best.candidate.id, name: best.candidate.name },
+    saving_per_month: shownMonth(best.saving),
+  };
 }

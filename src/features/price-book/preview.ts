@@ -2,17 +2,15 @@
 import type { Sql } from '../../db/connection/client.ts';
 import { instant } from '../../db/connection/instant-text.ts';
 import type { Organization } from '../../db/organizations.ts';
-import { storedCurrency } from '../../db/prices/currency.ts';
 import { IS_PUBLISHED } from '../../db/shown-rows.ts';
 import {
-  type ClusterCost,
-  costClusters,
-  machinesNear,
-  organizationClusters,
+  inOrganization,
+  NOW,
+  type OrganizationCosts,
+  organizationCosts,
+  readOrganization,
   shownMonth,
-  sum,
 } from '../../market/market.ts';
-import { storedEntries } from '../../snapshot/document/price-book.ts';
 import type { EntryPreview, GivenEntry, MonthCost } from './api.ts';
 import { readNames } from './names.ts';
 import type { BegunEntry } from './plan-import.ts';
@@ -20,40 +18,46 @@ import { entryToAdd } from './write.ts';
 
 /** @throws BadEntry for each entry that cannot be added */
 export async function previewEntry(sql: Sql, { id }: Organization, given: GivenEntry): Promise<EntryPreview> {
-  const [names, [clock], entries, clusters, currency] = await Promise.all([
+  const [names, [clock], inputs] = await Promise.all([
     readNames(sql, [given]),
     sql<{ now: string }[]>`select ${instant(sql, 'clock_timestamp()', 'ms')} as now`,
-    storedEntries(sql, id),
-    organizationClusters(sql, id),
-    storedCurrency(sql),
+    inOrganization(sql, id, (db) => readOrganization(db, id, NOW, Date.now())),
   ]);
+  const { clusters, entries, marks } = inputs;
   const now = clock?.now ?? '';
   const added = entryToAdd(given, names, { now, entries });
   const isLater = added.from > now;
   const at = isLater ? added.from : now;
-  const [machines, selected] = await Promise.all([machinesNear(sql, clusters), selectedBy(sql, id, added)]);
   const costsBy = (book: typeof entries) =>
-    costClusters(clusters, machines, book, Date.parse(at)).map(({ cost }) => cost);
-  const before = costsBy(entries);
-  const after = costsBy([...entries, { ...added, id: 0 }]);
+    organizationCosts({ ...inputs, entries: book }, NOW, Date.parse(at));
+  const [before, after, machines] = await Promise.all([
+    costsBy(entries),
+    costsBy([...entries, { ...added, id: 0 }]),
+    selectedBy(sql, id, added),
+  ]);
   return {
-    currency: currency ?? null,
+    currency: marks.currency,
     at,
     isLater,
-    machines: selected,
+    machines,
     clusters: clusters.length,
-    affected: before.filter((cost, i) => !isEqual(cost, after[i])).length,
+    affected: differing(before, after),
     before: monthCost(before),
     after: monthCost(after),
   };
 }
 
-const isEqual = (a: ClusterCost, b: ClusterCost | undefined): boolean =>
-  a.known.perMonth === b?.known.perMonth && a.isComplete === b.isComplete;
+function differing(before: OrganizationCosts, after: OrganizationCosts): number {
+  const costOf = new Map(after.costs.map((cost) => [cost.cluster, cost]));
+  return before.costs.filter(({ cluster, known, isComplete }) => {
+    const other = costOf.get(cluster);
+    return known.perMonth !== other?.known.perMonth || isComplete !== other.isComplete;
+  }).length;
+}
 
-function monthCost(costs: readonly ClusterCost[]): MonthCost {
-  const knownPerMonth = shownMonth(sum(costs.map(({ known }) => known)).perMonth);
-  return { perMonth: costs.every(({ isComplete }) => isComplete) ? knownPerMonth : null, knownPerMonth };
+function monthCost({ total: { known, incomplete } }: OrganizationCosts): MonthCost {
+  const knownPerMonth = shownMonth(known.perMonth);
+  return { perMonth: incomplete === 0 ? knownPerMonth : null, knownPerMonth };
 }
 
 /** Counts the published machines that an entry selects. */

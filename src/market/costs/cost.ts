@@ -101,6 +101,18 @@ export function machineAmount({ price, monthlyCap }: NodePrice, nodes: number): 
   };
 }
 
+/** Places of an exact cost: more than the product of a price and a discount has. */
+const EXACT_PLACES = 40;
+
+/** Returns what a month of one node costs, in units of 10^-40, without rounding: it orders machines for any number of nodes. */
+export function exactMonth({ price, monthlyCap }: NodePrice): bigint {
+  const uncapped = exact(unscaled(price)) * BigInt(MINUTES_PER_MONTH);
+  const cap = monthlyCap === null ? undefined : exact(unscaled(monthlyCap));
+  return cap !== undefined && cap < uncapped ? cap : uncapped;
+}
+
+const exact = ([units, places]: Unscaled): bigint => units * 10n ** BigInt(EXACT_PLACES - places);
+
 const BYTES: Readonly<Record<DiskSizeUnit, bigint>> = {
   GB: 10n ** 9n,
   TB: 10n ** 12n,

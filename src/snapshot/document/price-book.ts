@@ -43,9 +43,3 @@ export function entriesOf(document: Document | undefined): readonly PriceBookEnt
   parsed.set(document, entries);
   return entries;
 }
-
-/** Reads the entries of a price book from PostgreSQL, ended ones included. */
-export async function storedEntries(sql: Sql, organizationId: number): Promise<readonly PriceBookEntry[]> {
-  const content = await loadPriceBook(sql, organizationId);
-  return content ? JSON.parse(content.body.toString()) : [];
-}

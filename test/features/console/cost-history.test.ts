@@ -1,20 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { costsOverTime } from '../../../src/features/console/routes/costs/cost-history.ts';
-import type { KnownMachine } from '../../../src/market/costs/cheaper-machines.ts';
-import type { OrganizationCluster } from '../../../src/market/costs/organization-costs.ts';
+import type { StoredCluster } from '../../../src/market/costs/inputs.ts';
+import { clusterSummer } from '../../../src/market/costs/organization.ts';
+import { storedMachine } from '../../support/stored-machine.ts';
 
-const machine = (id: number): KnownMachine => ({
-  ...{ id, name: `m${id}`, regionId: 1, providerId: 1, cpu: 2, bytes: 4 },
-  ...{ architecture: null, cpuKind: null, isPublished: true, list: null },
-});
-const cluster = (
-  id: number,
-  provider: string,
-  machineId: number,
-  diskPrice?: number,
-): OrganizationCluster => ({
-  ...{ id, slug: `c${id}`, name: `C${id}`, regionId: 1, region: 'r', machineName: `m${machineId}` },
-  ...{ provider: { id: provider.length, name: provider }, machineId, shards: 1, replicas: 1 },
+const cluster = (id: number, provider: string, machineId: number, diskPrice?: number): StoredCluster => ({
+  ...{ id, slug: `c${id}`, name: `C${id}`, status: 'Active', sourceId: 's', createdAt: '' },
+  ...{
+    region: { id: provider.length, name: 'r', code: 'r' },
+    provider: { id: provider.length, name: provider },
+  },
+  ...{ machineId, shards: 1, replicas: 1 },
   disks:
     diskPrice === undefined
       ? []
@@ -29,12 +25,13 @@ const price = (machineId: number, from: number, to: number | null = null) => ({
 });
 
 function linesAt(
-  clusters: readonly OrganizationCluster[],
+  clusters: readonly StoredCluster[],
   prices: readonly ReturnType<typeof price>[],
   times = [10, 20, 30],
 ) {
-  const machines = [1, 2, 3, 4].map(machine);
-  return costsOverTime(clusters, machines, { prices, caps: [] }, [], times).lines;
+  const machines = new Map([1, 2, 3, 4].map((id) => [id, storedMachine({ id, price: null })]));
+  const inputs = { clusters: clusters.map(clusterSummer()), machines, entries: [] };
+  return costsOverTime(inputs, { prices, caps: [] }, times).lines;
 }
 
 describe('costs over time', () => {

@@ -2,10 +2,13 @@ import Big from 'big.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createToken } from '../../../src/db/tokens.ts';
-import type { CostDocument, CostHistoryDocument, CostsDocument } from '../../../src/features/costs/schema.ts';
+import type {
+  CostDocument,
+  CostHistoryDocument,
+  CostsDocument,
+} from '../../../src/features/costs/schemas.ts';
 import { addCluster, addMachine, reprice, verify } from '../../snapshot/rows.ts';
-import { countingSql, sceneForEachTest } from '../../snapshot/scene.ts';
-import { until } from '../../support/until.ts';
+import { countingSql, sceneForEachTest, TestClock } from '../../snapshot/scene.ts';
 import { openCosts } from './scene.ts';
 
 const scene = sceneForEachTest();
@@ -84,7 +87,7 @@ describe('/v1/clusters/{slug}/cost', () => {
     expect(headers).toMatchObject({
       'fleetbook-as-of': '2026-01-01T00:00:00.000Z',
       'fleetbook-currency': 'USD',
-      'fleetbook-tier': 'memory',
+      'fleetbook-tier': 'postgres',
       'cache-control': 'private, no-cache',
       vary: 'Authorization, Accept-Encoding',
     });
@@ -193,20 +196,77 @@ describe('/v1/costs', () => {
     });
   });
 
-  it('follows publications, and reads nothing from PostgreSQL if all machines are published', async () => {
+  it('has each change at once, and reads only what may have changed', async () => {
     await using counting = countingSql(scene.db.url);
     await using api = await openCosts(scene, { sql: counting.sql });
-    const before = await api.json<CostsDocument>('/v1/costs');
-    const statements = counting.statements.length;
-    await reprice(scene.sql, scene.sample.small, '0.0002');
-    await scene.publisher.publishDirty();
-    await until(async () => {
-      const { total } = await api.json<CostsDocument>('/v1/costs');
-      return total.per_month !== before.total.per_month;
+    const read = async () => {
+      const from = counting.statements.length;
+      const response = await api.get('/v1/costs');
+      const statements = counting.statements.slice(from).join('\n');
+      const tables = ['clusters c', 'machines m', 'price_book_entries'];
+      return {
+        month: response.json<CostsDocument>().total.per_month,
+        tier: response.headers['fleetbook-tier'],
+        tables: tables.filter((table) => statements.includes(`from ${table}`)),
+      };
+    };
+    const [clusters, machines, book] = ['clusters c', 'machines m', 'price_book_entries'];
+    expect(await read()).toEqual({
+      month: 13.15779812,
+      tier: 'postgres',
+      tables: [clusters, machines, book],
     });
-    const { total } = await api.json<CostsDocument>('/v1/costs');
-    expect(total.per_month).toBe(26.29779812);
-    expect(counting.statements.length).toBe(statements);
+    expect(await read()).toEqual({ month: 13.15779812, tier: 'memory', tables: [] });
+    await reprice(scene.sql, scene.sample.small, '0.0002');
+    expect(await read()).toEqual({ month: 26.29779812, tier: 'postgres', tables: [machines] });
+    await addOf(scene.sample.a, 'second', scene.sample.small);
+    expect(await read()).toEqual({
+      month: 52.57779812,
+      tier: 'postgres',
+      tables: [clusters, machines, book],
+    });
+    expect(await read()).toMatchObject({ tier: 'memory', tables: [] });
+  });
+
+  it('reads the price of a machine that no version covers again after some seconds', async () => {
+    const { a, gpu } = scene.sample;
+    await addOf(a, 'excluded', gpu);
+    const clock = new TestClock();
+    await using api = await openCosts(scene, { now: clock.now });
+    const month = async () => (await api.json<CostsDocument>('/v1/costs')).clusters[0]?.per_month;
+    expect(await month()).toBe(131.4);
+    await scene.sql`update machines set price = '0.002' where id = ${gpu}`;
+    expect(await month()).toBe(131.4);
+    clock.forward(5000);
+    expect(await month()).toBe(262.8);
+  });
+
+  it('has the own prices that begin or end by themselves', async () => {
+    const clock = new TestClock();
+    const from = new Date(clock.now() + 60_000).toISOString();
+    await scene.sql`insert into price_book_entries (organization_id, discount, valid_from) values (${scene.sample.a}, 50, ${from})`;
+    await using api = await openCosts(scene, { now: clock.now });
+    const month = async () => (await api.json<CostsDocument>('/v1/costs')).total.per_month;
+    expect(await month()).toBe(13.15779812);
+    clock.forward(61_000);
+    expect(await month()).toBe(6.58779812);
+  });
+
+  it('answers 503 with Retry-After while PostgreSQL is away', async () => {
+    await using counting = countingSql(scene.db.url);
+    await using api = await openCosts(scene, { sql: counting.sql });
+    const paths = [
+      '/v1/costs',
+      ...['cost', 'cost/history', 'alternatives'].map((path) => `/v1/clusters/cluster-test/${path}`),
+    ];
+    for (const path of paths) expect((await api.get(path)).statusCode).toBe(200);
+    await counting[Symbol.asyncDispose]();
+    for (const path of paths) {
+      const { statusCode, headers } = await api.get(path);
+      expect([path, statusCode, headers['retry-after']]).toEqual([path, 503, '1']);
+    }
+    // Everything else is in memory.
+    expect((await api.get('/v1/clusters')).statusCode).toBe(200);
   });
 
   it('names each invalid parameter', async () => {

@@ -2,22 +2,30 @@
 import Big from 'big.js';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { ClusterDocument } from '../../../src/domain/cluster.ts';
 import { pricePerMinute } from '../../../src/domain/prices/price.ts';
 import { storedTerm } from '../../../src/domain/prices/term.ts';
-import { costsReader } from '../../../src/features/costs/costs-reader.ts';
+import { alternativesDocument, costDocument, costsDocument } from '../../../src/features/costs/documents.ts';
 import { listPrices } from '../../../src/features/costs/list-prices.ts';
 import { databaseAnswers } from '../../../src/features/databases/answers.ts';
 import { searchAnswers } from '../../../src/features/search/answers.ts';
 import { emptyIndex, updateIndex } from '../../../src/market/catalogue-index.ts';
-import { costClusters } from '../../../src/market/costs/cheaper-machines.ts';
 import { shownMonth } from '../../../src/market/costs/cost.ts';
-import { PriceBooks } from '../../../src/market/price-books.ts';
+import type { StoredCluster } from '../../../src/market/costs/inputs.ts';
+import {
+  clusterSummer,
+  type OrganizationInputs,
+  organizationCosts,
+  pricedMachine,
+} from '../../../src/market/costs/organization.ts';
+import { bookFor, NOW } from '../../../src/market/costs/prices.ts';
+import { candidatesOfIndex, comparedMachine } from '../../../src/market/costs/savings.ts';
+import { ownView, PriceBooks } from '../../../src/market/price-books.ts';
 import type { Answer, MaybePromise } from '../../../src/snapshot/document/answer.ts';
-import { clustersContent, priceBookContent } from '../../../src/snapshot/document/build.ts';
+import { priceBookContent } from '../../../src/snapshot/document/build.ts';
 import { encoding } from '../../../src/snapshot/document/format.ts';
 import type { Documents } from '../../../src/snapshot/read/documents.ts';
 import { priceBookEntry } from '../../support/price-book-entry.ts';
+import { storedMachine } from '../../support/stored-machine.ts';
 import * as worlds from '../search/world.ts';
 
 const Wide = Big();
@@ -43,6 +51,7 @@ const given = fc.record({
 type Given = typeof given extends fc.Arbitrary<infer T> ? T : never;
 
 const ORGANIZATION = 1;
+const AT = Date.parse('2026-06-01T00:00:00Z');
 const idOf = (i: number) => 100 + i;
 
 function read({ machines, discount, nodes, plan }: Given) {
@@ -96,42 +105,57 @@ function read({ machines, discount, nodes, plan }: Given) {
     updateIndex(emptyIndex(), [{ ...update, columns: { ...update.columns, databases: plans } }]),
   );
   const entries = discount === undefined ? [] : [priceBookEntry({ id: 1, discount })];
-  const cluster: ClusterDocument = {
-    ...{ name: 'c', slug: 'c', status: 'Active', shards: nodes, replicas: 1, disks: [] },
-    region: { name: 'R', code: 'r' },
+  const cluster: StoredCluster = {
+    ...{ id: 1, name: 'c', slug: 'c', status: 'Active', shards: nodes, replicas: 1, disks: [] },
+    region: { id: 1, name: 'R', code: 'r' },
     provider: { id: 1, name: 'P' },
-    user: { first_name: '', last_name: '' },
-    machine: { id: idOf(0), cpu: 2, ram: 4, ram_unit: 'Binary' },
-    created_at: '2026-01-01T00:00:00.000000',
+    ...{ machineId: idOf(0), sourceId: 's', createdAt: '2026-01-01T00:00:00.000000Z' },
   };
-  const encoded = {
-    clusters: encoding(clustersContent(ORGANIZATION, 1, [cluster], { sources: [], currency: 'USD' }))
-      .document,
-    'price-book': encoding(priceBookContent(ORGANIZATION, 1, entries, 'USD')).document,
+  const inputs: OrganizationInputs = {
+    clusters: [clusterSummer()(cluster)],
+    machines: new Map(
+      rows.map(({ id, name, cpu, ram, ramUnit, facts, terms }, i) => [
+        id,
+        storedMachine({
+          ...facts,
+          ...{ id, name, cpu, ram, ramUnit, bytes: ram * 2 ** 30 },
+          price: perMinute(machines[i]?.hourly ?? ''),
+          monthlyCap: terms?.monthly_cap?.price ?? null,
+        }),
+      ]),
+    ),
+    entries,
+    time: NOW,
+    marked: { sources: [], regions: [] },
+    marks: { organization: '1', regions: '', currency: 'USD', asOf: null },
+    readAt: 0,
   };
+  const book = bookFor(entries, NOW, AT);
+  const priced = pricedMachine(idOf(0), inputs, book);
+  const alternatives = () => {
+    const than = comparedMachine(priced) ?? expect.unreachable();
+    const { term } = NOW;
+    const view = entries.length === 0 ? index : worlds.atOnce(ownView(undefined, index, book));
+    const ofIndex = candidatesOfIndex({ view, list: index }, than, { term, book, match: 'kind', most: 11 });
+    const wanted = { match: 'kind', limit: 10, least: 0n } as const;
+    return alternativesDocument({ cluster, machine: priced }, NOW, wanted, {
+      ...ofIndex,
+      sameRegion: ofIndex.anywhere,
+    });
+  };
+  const bookDocument = encoding(priceBookContent(ORGANIZATION, 1, entries, 'USD')).document;
   const documents = {
-    get: ({ kind }: { kind: string }) => ({
-      document: encoded[kind as keyof typeof encoded],
-      tier: 'memory',
-      asOf: undefined,
-    }),
+    get: () => ({ document: bookDocument, tier: 'memory', asOf: undefined }),
     postgres: () => expect.unreachable(),
   } as unknown as Pick<Documents, 'get' | 'postgres'>;
   const catalogue = { get: () => ({ index, tier: 'memory' as const, asOf: () => undefined }) };
   const json = async (answer: MaybePromise<Answer | undefined>) =>
     JSON.parse((await answer)?.body.identity.toString() ?? 'null');
-  const costs = costsReader({ documents, catalogue, memoryLimit: 1e6, staleLimitMs: 1 });
-  const prices = { term: 'on_demand', prices: 'own', at: undefined } as const;
-  const search = searchAnswers({ catalogue: catalogue, books: new PriceBooks({ documents }) });
-  const known = rows.map(({ id, name, facts, terms, price }) => ({
-    ...{ id, name, regionId: 1, providerId: 1, cpu: 2, bytes: 4, isPublished: true },
-    ...{ architecture: facts.architecture, cpuKind: facts.cpuKind },
-    list: { price: String(price), monthlyCap: terms?.monthly_cap?.price ?? null },
-  }));
+  const search = searchAnswers({ catalogue, books: new PriceBooks({ documents }) });
   return {
-    cost: () => json(costs.cost(ORGANIZATION, 'c', prices)),
-    costs: () => json(costs.costs(ORGANIZATION, prices, { limit: 10, cursor: undefined })),
-    alternatives: () => json(costs.alternatives(ORGANIZATION, 'c', prices, { limit: 10, minSaving: 0n })),
+    cost: () => costDocument(cluster, priced, NOW),
+    costs: async () => costsDocument(await organizationCosts(inputs, NOW, AT), NOW, 10),
+    alternatives,
     recommended: () =>
       json(
         search.recommend({
@@ -142,13 +166,7 @@ function read({ machines, discount, nodes, plan }: Given) {
     terms: (i: number) =>
       json(listPrices({ documents, catalogue }).terms(idOf(i), false, ORGANIZATION, true)),
     plan: () => json(databaseAnswers({ documents, catalogue }).one(1, false, ORGANIZATION)),
-    console: () =>
-      costClusters(
-        [{ ...cluster, machineId: idOf(0) }],
-        known,
-        entries,
-        Date.parse('2026-06-01T00:00:00Z'),
-      )[0],
+    console: async () => (await organizationCosts(inputs, NOW, AT)).costs[0],
   };
 }
 
@@ -194,7 +212,9 @@ it('amounts are exact, and one month is one number in every answer', async () =>
         alternatives.machine.per_month,
       ])
         expect(text(month)).toBe(exact.cluster.toFixed());
-      expect(text(shownMonth(answers.console()?.cost.known.perMonth ?? -1n))).toBe(exact.cluster.toFixed());
+      expect(text(shownMonth((await answers.console())?.known.perMonth ?? -1n))).toBe(
+        exact.cluster.toFixed(),
+      );
       for (const { machine, per_month, saving_per_month, compared } of alternatives.anywhere) {
         const i = machine.id - idOf(0);
         expect([text(per_month), text(saving_per_month), text(compared.local_disk_difference)]).toEqual([

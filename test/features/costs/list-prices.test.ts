@@ -1,7 +1,7 @@
 /** Terms of machines and prices of regions: from a sync to answers of the API. */
 import Big from 'big.js';
 import { expect, it } from 'vitest';
-import type { RegionPricesDocument, TermsDocument } from '../../../src/features/costs/price-schema.ts';
+import type { RegionPricesDocument, TermsDocument } from '../../../src/features/costs/schemas.ts';
 import type { RecommendDocument, SearchDocument } from '../../../src/features/search/schema.ts';
 import { sceneForEachTest } from '../../snapshot/scene.ts';
 import { until } from '../../support/until.ts';

@@ -1,7 +1,11 @@
 /** Own prices and alternatives: what an organization pays, and which machines would cost it less. */
 import { describe, expect, it } from 'vitest';
-import type { AlternativesDocument } from '../../../src/features/costs/alternatives-schema.ts';
-import type { CostDocument, CostHistoryDocument, CostsDocument } from '../../../src/features/costs/schema.ts';
+import type {
+  AlternativesDocument,
+  CostDocument,
+  CostHistoryDocument,
+  CostsDocument,
+} from '../../../src/features/costs/schemas.ts';
 import { addMachine, addProvider, addRegion } from '../../snapshot/rows.ts';
 import { sceneForEachTest } from '../../snapshot/scene.ts';
 import { until } from '../../support/until.ts';
@@ -167,10 +171,35 @@ describe('/v1/clusters/{slug}/alternatives', () => {
   const path = '/v1/clusters/cluster-test/alternatives';
   const idsOf = (list: AlternativesDocument['anywhere']) => list.map(({ machine }) => machine.id);
 
-  it('lists larger machines that cost less, the largest saving first, with facts compared', async () => {
+  it('lists machines of the same architecture and kind of CPU where both are known', async () => {
     const ids = await addMarket();
     await using api = await openCosts(scene);
     const found = await api.json<AlternativesDocument>(path);
+    // `far` is arm64, and nothing is known of `other`.
+    expect(found.match).toBe('kind');
+    expect(idsOf(found.same_region)).toEqual([ids.near]);
+    expect(idsOf(found.same_provider)).toEqual([ids.near]);
+    expect(idsOf(found.anywhere)).toEqual([ids.other, ids.near]);
+    await scene.sql`update machines set cpu_kind = 'dedicated' where id = ${ids.near}`;
+    const after = await api.json<AlternativesDocument>(path);
+    expect(after.same_region).toEqual([]);
+  });
+
+  it('compares memory in bytes: 64 GB are less than 64 GiB', async () => {
+    const ids = await addMarket();
+    await scene.sql`update machines set ram_unit = 'Decimal' where id in ${scene.sql([ids.near, ids.other])}`;
+    await scene.sql`update regions set version = version + 1`;
+    await using api = await openCosts(scene);
+    const found = await api.json<AlternativesDocument>(`${path}?match=size`);
+    // 128 GB are enough.
+    expect([idsOf(found.same_region), idsOf(found.anywhere)]).toEqual([[], [ids.other, ids.far]]);
+  });
+
+  it('lists larger machines that cost less, the largest saving first, with facts compared', async () => {
+    const ids = await addMarket();
+    await using api = await openCosts(scene);
+    const found = await api.json<AlternativesDocument>(`${path}?match=size`);
+    expect(found.match).toBe('size');
     expect(found.machine).toMatchObject({ id: scene.sample.big, price: 0.01, per_month: 1314 });
     expect(idsOf(found.same_region)).toEqual([ids.near]);
     expect(idsOf(found.same_provider)).toEqual([ids.far, ids.near]);
@@ -193,7 +222,7 @@ describe('/v1/clusters/{slug}/alternatives', () => {
       same_cpu_kind: null,
       local_disk_difference: 20,
     });
-    const some = await api.json<AlternativesDocument>(`${path}?limit=1&min_saving=200`);
+    const some = await api.json<AlternativesDocument>(`${path}?match=size&limit=1&min_saving=200`);
     expect([some.same_region, idsOf(some.anywhere)]).toEqual([[], [ids.other]]);
     expect(await api.json(`${path}?term=spot`)).toMatchObject({
       machine: { reason: 'term_not_sold' },
@@ -232,7 +261,7 @@ describe('/v1/clusters/{slug}/alternatives', () => {
     await addEntry({ machine: ids.dear, price: '0.001' });
     await addEntry({ provider: 2, discount: '90' });
     await using api = await openCosts(scene);
-    const { anywhere } = await api.json<AlternativesDocument>(path);
+    const { anywhere } = await api.json<AlternativesDocument>(`${path}?match=size`);
     expect(
       anywhere.map(({ machine }) => [machine.id, machine.price, machine.list_price, machine.price_source]),
     ).toEqual([
@@ -241,7 +270,7 @@ describe('/v1/clusters/{slug}/alternatives', () => {
       [ids.far, 0.008, 0.008, 'list'],
       [ids.near, 0.009, 0.009, 'list'],
     ]);
-    const list = await api.json<AlternativesDocument>(`${path}?prices=list`);
+    const list = await api.json<AlternativesDocument>(`${path}?match=size&prices=list`);
     expect(idsOf(list.anywhere)).toEqual([ids.other, ids.far, ids.near]);
   });
 
@@ -266,7 +295,13 @@ describe('/v1/clusters/{slug}/alternatives', () => {
   it('has the errors of the cluster and of its parameters', async () => {
     await using api = await openCosts(scene);
     expect((await api.get('/v1/clusters/unknown/alternatives')).statusCode).toBe(404);
-    for (const [name, value] of Object.entries({ term: 'x', limit: '51', min_saving: '-1', at: 'x' })) {
+    for (const [name, value] of Object.entries({
+      term: 'x',
+      match: 'x',
+      limit: '51',
+      min_saving: '-1',
+      at: 'x',
+    })) {
       const response = await api.get(`${path}?${name}=${value}`);
       expect([response.statusCode, response.json().parameter]).toEqual([400, name]);
     }

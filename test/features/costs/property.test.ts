@@ -2,21 +2,19 @@
 import Big from 'big.js';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { PricedMachine } from '../../../src/db/prices/costs.ts';
-import type { ClusterDocument, DiskSizeUnit } from '../../../src/domain/cluster.ts';
-import { FACT_FIELDS, type MachineFacts } from '../../../src/domain/machine-facts.ts';
-import { bookForTerm, overlap, type PriceBookEntry } from '../../../src/domain/prices/price-book.ts';
-import { PRICE_TERMS, TERMS } from '../../../src/domain/prices/term.ts';
+import type { DiskSizeUnit } from '../../../src/domain/cluster.ts';
+import { overlap, type PriceBookEntry } from '../../../src/domain/prices/price-book.ts';
+import { PRICE_TERMS, type PriceTerm, TERMS } from '../../../src/domain/prices/term.ts';
+import { costDocument, costsDocument } from '../../../src/features/costs/documents.ts';
+import type { StoredCluster, StoredMachine } from '../../../src/market/costs/inputs.ts';
 import {
-  type CostedClusters,
-  costedClusters,
-  NO_CLUSTERS,
-} from '../../../src/features/costs/costed-clusters.ts';
-import { type OrganizationCosts, organizationCosts } from '../../../src/features/costs/organization-costs.ts';
-import { type PriceQuestion, pricedMachine } from '../../../src/features/costs/prices.ts';
-import { costDocument, costsDocument } from '../../../src/features/costs/shown-costs.ts';
-import { clustersContent } from '../../../src/snapshot/document/build.ts';
-import { encoding } from '../../../src/snapshot/document/format.ts';
+  clusterSummer,
+  type OrganizationInputs,
+  organizationCosts,
+  pricedMachine,
+} from '../../../src/market/costs/organization.ts';
+import { bookFor, type PriceQuestion } from '../../../src/market/costs/prices.ts';
+import { storedMachine } from '../../support/stored-machine.ts';
 
 const Wide = Big();
 Wide.DP = 60;
@@ -28,49 +26,46 @@ const day = (days: number) => START + days * 86_400_000;
 
 const price = fc.integer({ min: 1, max: 10 ** 9 }).map((units) => new Wide(units).times('1e-12').toFixed());
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
-const facts = Object.fromEntries(FACT_FIELDS.map((field) => [field, null])) as unknown as MachineFacts;
-const source = { price: { amount: '1', per: 'hour', currency: 'USD' } } as const;
 
-/** Machines 1 to 4, in two regions of two providers. */
+/** A machine with its list prices by term. */
+interface Machine {
+  readonly id: number;
+  readonly onDemand: string | null;
+  readonly terms: { readonly [Term in PriceTerm]?: string };
+  readonly cap: string | undefined;
+}
+
+const isListed = ({ id }: Machine): boolean => id < 4;
+const providerOf = ({ id }: Machine): number => id % 2;
+
+/** Machines 1 to 5, in two regions of two providers. */
 const machines = fc
   .tuple(
-    ...[1, 2, 3, 4].map((id) =>
+    ...[1, 2, 3, 4, 5].map((id) =>
       fc
         .record({
-          price: fc.option(price),
+          onDemand: fc.option(price),
           terms: fc.dictionary(fc.constantFrom(...TERMS), price),
-          cap: maybe(price),
+          cap: maybe(price.map((each) => new Wide(each).times(MONTH * 0.9).toFixed())),
         })
-        .map(
-          (given): PricedMachine => ({
-            ...facts,
-            id,
-            name: `m${id}.large`,
-            regionId: id % 2,
-            providerId: id % 2,
-            isListed: id !== 4,
-            asOf: null,
-            currency: 'USD',
-            price: given.price,
-            terms: {
-              terms: Object.fromEntries(
-                Object.entries(given.terms).map(([term, each]) => [
-                  term,
-                  { price: each, upfront: null, source },
-                ]),
-              ),
-              ...(given.cap !== undefined && {
-                monthly_cap: {
-                  price: new Wide(given.cap).times(MONTH * 0.9).toFixed(),
-                  source: { amount: '1', currency: 'USD' },
-                },
-              }),
-            },
-          }),
-        ),
+        .map((given): Machine => ({ ...given, id })),
     ),
   )
   .map((all) => new Map(all.map((machine) => [machine.id, machine])));
+
+const nameOf = ({ id }: Machine): string => `m${id}.large`;
+
+/** The machine as the store has it for a term. */
+function stored(machine: Machine, term: PriceTerm): StoredMachine {
+  const { id, onDemand, terms, cap } = machine;
+  const isOnDemand = term === 'on_demand';
+  return storedMachine({
+    ...{ id, name: nameOf(machine), isListed: isListed(machine) },
+    ...{ regionId: providerOf(machine), providerId: providerOf(machine) },
+    price: isOnDemand ? onDemand : (terms[term] ?? null),
+    monthlyCap: isOnDemand ? (cap ?? null) : null,
+  });
+}
 
 const entry = fc
   .record({
@@ -103,7 +98,7 @@ const book = fc.array(entry, { maxLength: 12 }).map((entries) => {
   return kept;
 });
 
-const cluster = (slug: string): fc.Arbitrary<ClusterDocument> =>
+const cluster = (slug: string): fc.Arbitrary<StoredCluster> =>
   fc
     .record({
       machine: fc.integer({ min: 1, max: 5 }),
@@ -120,45 +115,50 @@ const cluster = (slug: string): fc.Arbitrary<ClusterDocument> =>
       ),
     })
     .map(({ machine, disks, ...sizes }) => ({
-      name: slug,
-      slug,
-      region: { name: `R${machine % 2}`, code: `r${machine % 2}` },
+      ...{ id: slug.charCodeAt(0), name: slug, slug, status: 'Active', sourceId: 's' },
+      region: { id: machine % 2, name: `R${machine % 2}`, code: `r${machine % 2}` },
       provider: { id: machine % 2, name: `P${machine % 2}` },
-      status: 'Active',
       ...sizes,
-      user: { first_name: '', last_name: '' },
-      machine: { id: machine, cpu: 2, ram: 4, ram_unit: 'Binary' as const },
+      machineId: machine,
       disks: disks.map((disk) => ({
         type: { name: 'd', price: disk.price, unit: disk.priceUnit },
         size: disk.size,
         unit: disk.unit,
         autoscaling: false,
       })),
-      created_at: '2026-01-01T00:00:00.000000',
+      createdAt: '2026-01-01T00:00:00.000000Z',
     }));
 const clusters = fc.tuple(...['a', 'b', 'c', 'd', 'e'].map(cluster));
 
-/** One cluster for each slug. */
-const latest = (list: readonly ClusterDocument[]) => [
-  ...new Map(list.map((each) => [each.slug, each])).values(),
-];
-
-const costed = (list: readonly ClusterDocument[], before = NO_CLUSTERS): CostedClusters =>
-  costedClusters(encoding(clustersContent(1, 1, list, { sources: [], currency: 'USD' })).document, before);
-
 const world = fc.record({
   machines,
-  others: machines,
   entries: book,
   clusters,
-  later: fc.array(fc.oneof(...['a', 'c', 'f'].map(cluster)), { maxLength: 3 }).map(latest),
   term: fc.constantFrom(...PRICE_TERMS),
   at: fc.integer({ min: 0, max: 160 }).map((tenths) => day(tenths / 10)),
 });
 
+/** The inputs that the store would give. */
+function inputsOf(
+  of: ReadonlyMap<number, Machine>,
+  all: readonly StoredCluster[],
+  entries: readonly PriceBookEntry[],
+  question: PriceQuestion,
+): OrganizationInputs {
+  return {
+    clusters: all.map(clusterSummer()),
+    machines: new Map([...of].map(([id, machine]) => [id, stored(machine, question.term)])),
+    entries,
+    time: question,
+    marked: { sources: [], regions: [] },
+    marks: { organization: '1', regions: '', currency: 'USD', asOf: null },
+    readAt: 0,
+  };
+}
+
 /** The own price by the rules of the price book: the most specific entry that applies wins. */
 function priceOf(
-  machine: PricedMachine,
+  machine: Machine,
   entries: readonly PriceBookEntry[],
   term: PriceQuestion['term'],
   at: number,
@@ -175,18 +175,18 @@ function priceOf(
     Date.parse(each.from) <= at &&
     (each.to === undefined || at < Date.parse(each.to)) &&
     [undefined, machine.id].includes(each.machineId) &&
-    [undefined, machine.regionId].includes(each.regionId) &&
-    [undefined, machine.providerId].includes(each.providerId) &&
+    [undefined, providerOf(machine)].includes(each.regionId) &&
+    [undefined, providerOf(machine)].includes(each.providerId) &&
     [undefined, term].includes(each.term) &&
-    machine.name.startsWith(each.family ?? '');
+    nameOf(machine).startsWith(each.family ?? '');
   const [best] = entries.filter(fits).sort((a, b) => (rank(a) < rank(b) ? 1 : -1));
-  const list = term === 'on_demand' ? machine.price : machine.terms?.terms[term]?.price;
-  const isKnown = machine.isListed && list !== null && list !== undefined;
+  const list = term === 'on_demand' ? machine.onDemand : machine.terms[term];
+  const isKnown = isListed(machine) && list !== null && list !== undefined;
   if (best?.price !== undefined && (isKnown || term === 'on_demand'))
     return { minute: new Wide(best.price), cap: undefined, entry: best.id };
   if (!isKnown) return undefined;
   const left = new Wide(100).minus(best?.discount ?? 0).div(100);
-  const cap = term === 'on_demand' ? machine.terms?.monthly_cap?.price : undefined;
+  const cap = term === 'on_demand' ? machine.cap : undefined;
   const off = (amount: string) => new Wide(amount).times(left).round(15, Wide.roundHalfEven);
   return { minute: off(list), cap: cap === undefined ? undefined : off(cap), entry: best?.id ?? null };
 }
@@ -197,13 +197,14 @@ const sumOf = (amounts: readonly (number | null)[]) =>
 
 it('a cost is the sum of its parts at any time and with any book, and equals an independent calculation', () => {
   fc.assert(
-    fc.property(world, ({ machines: stored, entries, clusters: all, term, at }) => {
+    fc.property(world, ({ machines: of, entries, clusters: all, term, at }) => {
       const question: PriceQuestion = { term, prices: 'own', at: new Date(at).toISOString() };
-      const inputs = { machines: new Map(), stored, book: bookForTerm(entries, term, at), question };
+      const inputs = inputsOf(of, all, entries, question);
+      const applying = bookFor(entries, question, at);
       for (const each of all) {
-        const found = costDocument(each, pricedMachine(each.machine.id, inputs), question);
+        const found = costDocument(each, pricedMachine(each.machineId, inputs, applying), question);
         const nodes = each.shards * each.replicas;
-        const machine = stored.get(each.machine.id);
+        const machine = of.get(each.machineId);
         const wanted = machine && priceOf(machine, entries, term, at);
         expect([found.machine.entry, found.machine.price_source]).toEqual([
           wanted?.entry ?? null,
@@ -239,32 +240,16 @@ it('a cost is the sum of its parts at any time and with any book, and equals an 
   );
 });
 
-it('costs of an organization are the sums of its clusters, also when some prices and clusters change', () => {
-  fc.assert(
-    fc.property(world, ({ machines: one, others, entries, clusters: all, later, term, at }) => {
+it('costs of an organization are the sums of its clusters, the most expensive first', async () => {
+  await fc.assert(
+    fc.asyncProperty(world, async ({ machines: of, entries, clusters: all, term, at }) => {
       const question: PriceQuestion = { term, prices: 'own', at: new Date(at).toISOString() };
-      const costsOf = (stored: typeof one, wanted: CostedClusters, before?: OrganizationCosts) => {
-        const inputs = { machines: new Map(), stored, book: bookForTerm(entries, term, at), question };
-        const costs = organizationCosts(wanted, (id) => pricedMachine(id, inputs), before);
-        return { costs, shown: costsDocument(costs, question, 1000, undefined) };
-      };
-      const mixed = new Map(
-        [...one].map(([id, machine]) => [id, (id % 2 ? others.get(id) : undefined) ?? machine]),
+      const inputs = inputsOf(of, all, entries, question);
+      const applying = bookFor(entries, question, at);
+      const shown = costsDocument(await organizationCosts(inputs, question, at), question, 1000);
+      const singles = all.map((each) =>
+        costDocument(each, pricedMachine(each.machineId, inputs, applying), question),
       );
-      const first = costed(all);
-      const { costs, shown } = costsOf(one, first);
-      expect(costsOf(mixed, first, costs).shown).toEqual(costsOf(mixed, first).shown);
-      const kept = all.filter(({ slug }) => later.every((each) => each.slug !== slug));
-      const list = [...later, ...kept.slice(1)];
-      const second = costed(list, first);
-      expect(second.clusters).toEqual(costed(list).clusters);
-      const reused = kept.slice(1).map(({ slug }) => first.clusters.find((each) => each.slug === slug));
-      expect(second.clusters.filter((each) => first.clusters.includes(each))).toEqual(
-        expect.arrayContaining(reused),
-      );
-      expect(costsOf(mixed, second, costs).shown).toEqual(costsOf(mixed, second).shown);
-      const inputs = { machines: new Map(), stored: one, book: bookForTerm(entries, term, at), question };
-      const singles = all.map((each) => costDocument(each, pricedMachine(each.machine.id, inputs), question));
       const ofSlug = new Map(singles.map((single) => [single.cluster.slug, single]));
       for (const each of shown.clusters)
         expect([each.per_minute, each.per_month, each.complete]).toEqual([
@@ -272,6 +257,13 @@ it('costs of an organization are the sums of its clusters, also when some prices
           ofSlug.get(each.slug)?.per_month,
           ofSlug.get(each.slug)?.complete,
         ]);
+      expect(shown.clusters.map(({ slug }) => slug)).toEqual(
+        singles
+          .toSorted(
+            (a, b) => b.known_per_month - a.known_per_month || (a.cluster.slug < b.cluster.slug ? -1 : 1),
+          )
+          .map((single) => single.cluster.slug),
+      );
       for (const parts of [shown.clusters, shown.providers, shown.regions]) {
         expect(sumOf(parts.map((part) => part.known_per_minute))).toBe(
           new Wide(shown.total.known_per_minute).toFixed(),

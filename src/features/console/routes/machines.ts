@@ -1,7 +1,8 @@
 import type { FastifyInstance } from 'fastify';
-import { machinePriced, pricesSince } from '../../../db/prices/costs.ts';
+import { databaseOn } from '../../../db/connection/client.ts';
 import { storedCurrency } from '../../../db/prices/currency.ts';
 import { CONTINENTS, COUNTRIES_OF, COUNTRY, continentOf } from '../../../domain/region-country.ts';
+import { readPriceHistory } from '../../../market/market.ts';
 import {
   BadRequest,
   choiceOf,
@@ -24,7 +25,7 @@ import {
 } from '../queries/machines.ts';
 import type { MachineAnswer, MachinesAnswer, PlacesAnswer, PointsAnswer } from './api.ts';
 import type { ConsoleContext } from './context.ts';
-import { machineCosts } from './costs/machine-costs.ts';
+import { machineCosts, machinePriced } from './costs/machine-costs.ts';
 
 /** More cpu, and more GB, than any machine has. */
 const LARGEST = 1_000_000;
@@ -49,8 +50,8 @@ export function addMachines(api: FastifyInstance, { sql }: ConsoleContext): void
     const id = idOf(request.params, 'id', 'machine');
     const [machine, priced, history, unit] = await Promise.all([
       machineDetail(sql, id),
-      machinePriced(sql, id),
-      pricesSince(sql, id, undefined),
+      machinePriced(databaseOn(sql), id),
+      readPriceHistory(databaseOn(sql), id, undefined),
       currency(),
     ]);
     if (!machine || !priced) throw new NotFound(`there is no machine ${id}`);

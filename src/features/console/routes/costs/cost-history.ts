@@ -1,15 +1,15 @@
-/** What the clusters of today cost at past prices. Pure. */
-
-import { bookForTerm, type PriceBookEntry } from '../../../../domain/prices/price-book.ts';
+/** What the clusters of today cost at past prices. */
+import type { Database } from '../../../../db/connection/connect.ts';
+import { type SQL, sql } from '../../../../db/connection/drizzle.ts';
+import { array, type RowOf } from '../../../../db/connection/statements.ts';
+import { bookForTerm } from '../../../../domain/prices/price-book.ts';
 import {
-  clusterCost,
-  type KnownMachine,
   machineAmount,
   type NodePrice,
   nodePrice,
   nodePriceBy,
-  type OrganizationCluster,
-  type PastPrice,
+  type OrganizationInputs,
+  type SummedCluster,
   shownMonth,
 } from '../../../../market/market.ts';
 import type { CostsAnswer } from '../api.ts';
@@ -25,21 +25,48 @@ export function dayStarts(now: number, days: number): number[] {
   return [...starts, now];
 }
 
-/** @param times milliseconds since the epoch */
+/** A list price of a machine. Times are milliseconds since the epoch; `to` is null for the current one. */
+export interface PastPrice {
+  readonly machineId: number;
+  readonly value: string | null;
+  readonly from: number;
+  readonly to: number | null;
+}
+
+type PastPrices = Readonly<Record<'prices' | 'caps', readonly PastPrice[]>>;
+
+/** Returns prices and monthly caps that were valid after a time. */
+export async function pastPrices(
+  db: Database,
+  machineIds: readonly number[],
+  after: Date,
+): Promise<PastPrices> {
+  const rows = async (table: SQL, value: SQL) => [
+    ...(await db.execute<RowOf<PastPrice>>(sql`
+      select h.machine_id as "machineId", ${value} as value, (extract(epoch from h.valid_from) * 1000)::float8 as "from",
+        (extract(epoch from h.valid_to) * 1000)::float8 as "to"
+      from ${table} h
+      where h.machine_id = any(${array(machineIds, 'integer')})
+        and coalesce(h.valid_to > ${after.toISOString()}::timestamptz, true)`)),
+  ];
+  return {
+    prices: await rows(sql`machine_prices`, sql`case when h.price > 0 then h.price::text end`),
+    caps: await rows(sql`machine_terms`, sql`h.terms -> 'monthly_cap' ->> 'price'`),
+  };
+}
+
+/** Pure. @param times milliseconds since the epoch */
 export function costsOverTime(
-  clusters: readonly OrganizationCluster[],
-  machines: readonly KnownMachine[],
-  past: Readonly<Record<'prices' | 'caps', readonly PastPrice[]>>,
-  entries: readonly PriceBookEntry[],
+  { clusters, machines, entries }: Pick<OrganizationInputs, 'clusters' | 'machines' | 'entries'>,
+  past: PastPrices,
   times: readonly number[],
 ): CostsAnswer['history'] {
-  const byId = new Map(machines.map((machine) => [machine.id, machine]));
   const prices = Map.groupBy(past.prices, ({ machineId }) => machineId);
   const caps = Map.groupBy(past.caps, ({ machineId }) => machineId);
   const books = times.map((at) => bookForTerm(entries, 'on_demand', at));
   const nodePriceAt = (machineId: number, i: number): NodePrice | null => {
     const at = times[i] ?? 0;
-    const machine = byId.get(machineId);
+    const machine = machines.get(machineId);
     const price = valueAt(prices.get(machineId), at);
     const list = price === null ? null : nodePrice(price, valueAt(caps.get(machineId), at));
     return nodePriceBy(list, machine && books[i]?.entryOf(machine));
@@ -87,18 +114,18 @@ interface Size {
 }
 
 /** Returns the clusters by provider, machine and number of nodes. */
-function sizes(clusters: readonly OrganizationCluster[]): Iterable<Size> {
+function sizes(clusters: readonly SummedCluster[]): Iterable<Size> {
   const found = new Map<string, Size>();
   for (const cluster of clusters) {
-    const { nodes, known, disks } = clusterCost(cluster, null);
-    const { provider, machineId } = cluster;
+    const { machineId, nodes, disks, knowsDisks } = cluster;
+    const { provider } = cluster.where;
     const key = `${provider.id} ${machineId} ${nodes}`;
     const none = { count: 0, disks: 0n, knowsDisks: true };
     const size = found.get(key) ?? { provider: provider.name, machineId, nodes, ...none };
     found.set(key, size);
     size.count += 1;
-    size.disks += known.perMonth;
-    size.knowsDisks &&= disks.every((disk) => disk !== null);
+    size.disks += disks.perMonth;
+    size.knowsDisks &&= knowsDisks;
   }
   return found.values();
 }

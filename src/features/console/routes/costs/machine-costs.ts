@@ -1,7 +1,25 @@
-import type { MachinePriced, PriceHistory } from '../../../../db/prices/costs.ts';
+import type { Database } from '../../../../db/connection/connect.ts';
+import { sql } from '../../../../db/connection/drizzle.ts';
+import type { RowOf } from '../../../../db/connection/statements.ts';
+import type { StoredRegionPrice } from '../../../../domain/prices/region-price.ts';
 import { type StoredTerms, TERMS, type Term } from '../../../../domain/prices/term.ts';
-import { machineAmount, nodePrice, shownAmount } from '../../../../market/market.ts';
+import { machineAmount, nodePrice, type PriceHistory, shownAmount } from '../../../../market/market.ts';
 import type { MachineCosts, PastTerm, ShownTerm } from '../api.ts';
+
+export interface MachinePriced {
+  /** On demand, per minute; null without a price. */
+  readonly price: string | null;
+  readonly terms: StoredTerms | null;
+  readonly regionPrices: readonly StoredRegionPrice[] | null;
+}
+
+/** Returns the current prices of a machine and of its region. */
+export async function machinePriced(db: Database, machineId: number): Promise<MachinePriced | undefined> {
+  const [row] = await db.execute<RowOf<MachinePriced>>(sql`
+    select case when m.price > 0 then m.price::text end as price, m.terms, r.prices as "regionPrices"
+    from machines m join regions r on r.id = m.region_id where m.id = ${machineId}`);
+  return row;
+}
 
 /** Returns what a machine costs on each term now and in the past. Pure. */
 export function machineCosts(

@@ -1,0 +1,248 @@
+/**
+ * The statements that costs are calculated from: an organization's clusters, their machines, the published machines of a region, and
+ * the price book. Each takes the organization, and row-level security shows a reader nothing else.
+ */
+import { type Database, databaseOn, inOneSnapshot, type Sql } from '../../db/connection/client.ts';
+import { type SQL, sql } from '../../db/connection/drizzle.ts';
+import { instantText } from '../../db/connection/instant-text.ts';
+import { array, type RowOf } from '../../db/connection/statements.ts';
+import { selectedFacts } from '../../db/machine-facts.ts';
+import { DISKS_JSON, IS_PUBLISHED } from '../../db/shown-rows.ts';
+import type { ClusterDocument } from '../../domain/cluster.ts';
+import type { MemoryUnit } from '../../domain/machine.ts';
+import type { MachineFacts } from '../../domain/machine-facts.ts';
+import type { PriceBookEntry, SelectedMachine } from '../../domain/prices/price-book.ts';
+import type { PriceTerm, StoredTerms } from '../../domain/prices/term.ts';
+import { BOOK_ENTRY_JSON } from '../../snapshot/document/price-book.ts';
+
+/** Runs statements of one organization in one snapshot. In a reader's role they see its rows and the catalogue alone. */
+export const inOrganization = <T>(
+  client: Sql,
+  organizationId: number,
+  read: (db: Database) => Promise<T>,
+): Promise<T> =>
+  inOneSnapshot(client, async (transaction) => {
+    const db = databaseOn(transaction);
+    await db.execute(sql`select set_config('app.org_id', ${String(organizationId)}, true)`);
+    return read(db);
+  });
+
+/** A cluster with what its cost depends on. */
+export interface StoredCluster
+  extends Pick<ClusterDocument, 'slug' | 'name' | 'status' | 'shards' | 'replicas' | 'provider' | 'disks'> {
+  readonly id: number;
+  readonly region: { readonly id: number; readonly name: string; readonly code: string };
+  readonly machineId: number;
+  readonly sourceId: string;
+  /** RFC 3339 in UTC with microseconds. */
+  readonly createdAt: string;
+}
+
+/** Selects one cluster. */
+export type OneCluster = { readonly slug: string } | { readonly id: number };
+
+/** Rows of a statement: their parse takes a few milliseconds. */
+const CLUSTERS_AT_ONCE = 500;
+const MACHINES_AT_ONCE = 1000;
+
+/** Yields the clusters of an organization in groups, by slug. Between two groups the event loop runs other work. */
+export async function* readClusters(
+  db: Database,
+  organizationId: number,
+  one?: OneCluster,
+): AsyncGenerator<readonly StoredCluster[]> {
+  const selected = one ? ('id' in one ? sql`and c.id = ${one.id}` : sql`and c.slug = ${one.slug}`) : sql``;
+  for (let after = ''; ; ) {
+    const rows = await db.execute<RowOf<StoredCluster>>(sql`
+      select c.id, c.slug, c.name, c.status, c.shards, c.replicas, c.machine_id as "machineId", c.source_id as "sourceId",
+        json_build_object('id', p.id, 'name', p.name) as provider,
+        json_build_object('id', r.id, 'name', r.name, 'code', r.code) as region, ${sql.raw(DISKS_JSON)} as disks,
+        to_char(c.created_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "createdAt"
+      from clusters c join organizations o on o.id = c.organization_id and o.deleted_at is null
+      join regions r on r.id = c.region_id join providers p on p.id = r.provider_id
+      where c.organization_id = ${organizationId} and c.retired_at is null ${selected} and c.slug collate "C" > ${after}
+      order by c.slug collate "C" limit ${CLUSTERS_AT_ONCE}`);
+    if (rows.length > 0) yield rows;
+    if (one !== undefined || rows.length < CLUSTERS_AT_ONCE) return;
+    after = rows.at(-1)?.slug ?? '';
+  }
+}
+
+/** A stored machine with its list price of one term at one time. The published catalogue may lack it. */
+export interface StoredMachine extends SelectedMachine, MachineFacts {
+  readonly cpu: number;
+  /** In `ramUnit`, rounded up as answers show it. */
+  readonly ram: number;
+  readonly ramUnit: MemoryUnit;
+  /** Of memory, exactly. */
+  readonly bytes: number;
+  /** Per minute; null if it is unknown, or the term is not sold. */
+  readonly price: string | null;
+  /** The most that a month costs on demand; null if there is none. */
+  readonly monthlyCap: string | null;
+  /** False if only clusters name the machine. */
+  readonly isListed: boolean;
+  /** True if `/v1/machines` has it. */
+  readonly isPublished: boolean;
+}
+
+/** The term and the time of prices. */
+export interface PriceTime {
+  readonly term: PriceTerm;
+  /** RFC 3339; undefined for now. */
+  readonly at: string | undefined;
+}
+
+/** Returns the machines with these ids that the organization may see. */
+export async function readMachines(
+  db: Database,
+  ids: readonly number[],
+  { term, at }: PriceTime,
+): Promise<StoredMachine[]> {
+  const applies = sql`h.machine_id = m.id and h.valid_from <= ${at ?? null}::timestamptz
+    and (h.valid_to is null or h.valid_to > ${at ?? null}::timestamptz)`;
+  const prices =
+    at === undefined
+      ? sql`m.price, m.terms`
+      : sql`(select h.price from machine_prices h where ${applies}) as price,
+          (select h.terms from machine_terms h where ${applies}) as terms`;
+  const found: StoredMachine[] = [];
+  for (let from = 0; from < ids.length; from += MACHINES_AT_ONCE) {
+    const wanted = ids.slice(from, from + MACHINES_AT_ONCE);
+    const rows = await db.execute<RowOf<StoredMachine>>(sql`
+      select ${MACHINE}, ${listPrice(term)}
+      from machines m join regions r on r.id = m.region_id cross join lateral (select ${prices}) priced
+      where m.id = any(${array(wanted, 'integer')})`);
+    found.push(...rows);
+  }
+  return found;
+}
+
+/** The columns of a machine `m` in a region `r`, apart from its price. */
+const MACHINE =
+  sql.raw(`m.id, m.name, m.region_id as "regionId", r.provider_id as "providerId", ${selectedFacts('m')},
+  m.cpu, ceil(m.ram)::integer as ram, m.ram_unit as "ramUnit",
+  (m.ram * case m.ram_unit when 'Binary' then 1073741824 else 1000000000 end)::float8 as bytes,
+  m.excluded_reason is distinct from 'unlisted' as "isListed", (${IS_PUBLISHED}) as "isPublished"`);
+
+/** The list price of a term, of `priced.price` and `priced.terms`. */
+function listPrice(term: PriceTerm): SQL {
+  return term === 'on_demand'
+    ? sql`case when priced.price > 0 then priced.price::text end as price,
+        priced.terms -> 'monthly_cap' ->> 'price' as "monthlyCap"`
+    : sql`priced.terms -> 'terms' -> ${term}::text ->> 'price' as price, null as "monthlyCap"`;
+}
+
+/** A published machine with its place. */
+export interface PlacedMachine extends StoredMachine {
+  readonly region: StoredCluster['region'];
+  readonly provider: StoredCluster['provider'];
+}
+
+/** Returns the published machines of a region that have the term and at least this size. */
+export async function readRegionMachines(
+  db: Database,
+  regionId: number,
+  term: PriceTerm,
+  { cpu, bytes }: Pick<StoredMachine, 'cpu' | 'bytes'>,
+): Promise<PlacedMachine[]> {
+  return db.execute<RowOf<PlacedMachine>>(sql`
+    select * from (
+      select ${MACHINE}, ${listPrice(term)}, json_build_object('id', r.id, 'name', r.name, 'code', r.code) as region,
+        json_build_object('id', p.id, 'name', p.name) as provider
+      from machines m join regions r on r.id = m.region_id join providers p on p.id = r.provider_id
+      cross join lateral (select m.price, m.terms) priced
+      where m.region_id = ${regionId} and ${sql.raw(IS_PUBLISHED)} and m.cpu >= ${cpu}
+    ) found
+    where price is not null and bytes >= ${bytes}`);
+}
+
+/** Returns the entries of the price book, ended ones included. */
+export async function readBook(db: Database, organizationId: number): Promise<readonly PriceBookEntry[]> {
+  const rows = await db.execute<RowOf<{ entry: PriceBookEntry }>>(sql`
+    select ${sql.raw(BOOK_ENTRY_JSON)} as entry from price_book_entries e join organizations o on o.id = e.organization_id
+    where e.organization_id = ${organizationId} and o.deleted_at is null order by e.id`);
+  return rows.map(({ entry }) => entry);
+}
+
+/** What costs depend on: they change if the versions do. */
+export interface Marks {
+  /** Rises with each change of clusters, disks and the price book. Null: there is no such organization. */
+  readonly organization: string | null;
+  /** Changes with each published machine of the regions. */
+  readonly regions: string;
+  /** ISO 4217; null before the first run. */
+  readonly currency: string | null;
+  /** When the oldest source was last read, RFC 3339; null if one never was. */
+  readonly asOf: string | null;
+}
+
+/** What the marks are about: sources of clusters, and regions of machines that a catalogue lists. */
+export interface Marked {
+  readonly sources: readonly string[];
+  readonly regions: readonly number[];
+}
+
+export async function readMarks(
+  db: Database,
+  organizationId: number,
+  { sources, regions }: Marked,
+): Promise<Marks> {
+  const sourceIds = array(sources, 'text');
+  const regionIds = array(regions, 'integer');
+  // Clusters of no source are as old as the oldest source of clusters.
+  const ofClusters = sql`select min(s.verified_at) as at, coalesce(bool_and(s.verified_at is not null), false) as is_read
+    from sources s where case when cardinality(${sourceIds}) > 0 then s.id = any(${sourceIds})
+      else s.kind = 'clusters' and s.verified_at is not null and s.retired_at is null end`;
+  // A region is as old as the sources of its published machines, and without any as old as all that read it.
+  const ofRegion = (of: SQL) =>
+    sql`(select min(f.verified_at) from region_freshness f where f.region_id = r.id ${of})`;
+  const published = sql`and exists (select from machines m
+    where m.region_id = r.id and m.source_id = f.source_id and ${sql.raw(IS_PUBLISHED)})`;
+  const ofRegions = sql`select min(found.at) as at, coalesce(bool_and(found.at is not null), true) as is_read
+    from (select coalesce(${ofRegion(published)}, ${ofRegion(sql``)}) as at
+          from regions r where r.id = any(${regionIds})) found`;
+  const [row] = await db.execute<RowOf<Marks>>(sql`
+    select (select clusters_version::text from organizations where id = ${organizationId}) as organization,
+      (select concat_ws(' ', count(*), sum(version)) from regions where id = any(${regionIds})) as regions,
+      (select currency from lineage) as currency,
+      (select case when c.is_read and r.is_read then ${sql.raw(instantText('least(c.at, r.at)', 'ms'))} end
+       from (${ofClusters}) c, (${ofRegions}) r) as "asOf"`);
+  if (!row) throw new Error('unreachable: the statement returns one row');
+  return row;
+}
+
+export interface PriceHistory {
+  /** Newest first. Times are RFC 3339 with microseconds; `to` is null for the current one. */
+  readonly prices: readonly {
+    readonly price: string | null;
+    readonly from: string;
+    readonly to: string | null;
+  }[];
+  readonly terms: readonly {
+    readonly terms: StoredTerms;
+    readonly from: string;
+    readonly to: string | null;
+  }[];
+}
+
+/** Rows of a history that one answer may have. */
+const HISTORY_AT_MOST = 1000;
+
+/** Returns the newest prices of a machine that were valid after a time. @param after RFC 3339; undefined: all */
+export async function readPriceHistory(
+  db: Database,
+  machineId: number,
+  after: string | undefined,
+): Promise<PriceHistory> {
+  const listOf = (table: string, column: string, value: string) => sql`
+    (select coalesce(json_agg(json_build_object(${sql.raw(`'${column}'`)}, ${sql.raw(value)},
+        'from', ${sql.raw(instantText('h.valid_from', 'us'))}, 'to', ${sql.raw(instantText('h.valid_to', 'us'))})
+        order by h.valid_from desc), '[]')
+     from (select * from ${sql.raw(table)} where machine_id = ${machineId}
+             and coalesce(valid_to > ${after ?? null}::timestamptz, true)
+           order by valid_from desc limit ${HISTORY_AT_MOST}) h)`;
+  const [row] = await db.execute<RowOf<PriceHistory>>(sql`
+    select ${listOf('machine_prices', 'price', 'h.price::text')} as prices, ${listOf('machine_terms', 'terms', 'h.terms')} as terms`);
+  return row ?? { prices: [], terms: [] };
+}

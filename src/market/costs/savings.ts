@@ -1,0 +1,170 @@
+/** Where the rule for cheaper machines finds candidates: the machine's region in PostgreSQL, and all regions in the index. */
+import type { Database } from '../../db/connection/connect.ts';
+import { HOURS_PER_MONTH } from '../../domain/prices/price.ts';
+import type { BookForTerm } from '../../domain/prices/price-book.ts';
+import type { PriceTerm } from '../../domain/prices/term.ts';
+import { cheapestRows } from '../cheapest.ts';
+import { GIGABYTE } from '../dictionary.ts';
+import { type FoundMachine, findMachine } from '../find-machine.ts';
+import type { PricedIndex } from '../price-books.ts';
+import { BEST, type Cheaper, cheaperMachines, fits, type Match, type Ranked, rank } from './cheaper.ts';
+import type { NodePrice } from './cost.ts';
+import { type OneCluster, type PlacedMachine, readRegionMachines } from './inputs.ts';
+import {
+  type CostOfCluster,
+  type OrganizationCosts,
+  type OrganizationInputs,
+  organizationCosts,
+  type PricedMachine,
+  readOrganization,
+} from './organization.ts';
+import { bookFor, NOW, type Price, priceOf } from './prices.ts';
+
+/** A published machine, and what a node of it costs the organization. */
+export interface PricedCandidate extends PlacedMachine {
+  readonly priced: Price;
+  readonly node: NodePrice;
+}
+
+/** A machine of a cluster whose price is known, as machines are compared with it. */
+export interface ComparedMachine extends Omit<PricedCandidate, 'region' | 'provider'> {}
+
+/** Returns the machine for comparisons; undefined if its price is unknown. */
+export function comparedMachine({ stored, ...priced }: PricedMachine): ComparedMachine | undefined {
+  return priced.price ? { ...stored, priced, node: priced.price } : undefined;
+}
+
+function pricedCandidate(machine: PlacedMachine, term: PriceTerm, book: BookForTerm): PricedCandidate[] {
+  const priced = priceOf(machine, term, book);
+  return priced.price ? [{ ...machine, priced, node: priced.price }] : [];
+}
+
+/** Returns the published machines of a region that have the term and at least this size, the cheapest first. */
+export async function candidatesOfRegion(
+  db: Database,
+  regionId: number,
+  { term, book }: { readonly term: PriceTerm; readonly book: BookForTerm },
+  size: { readonly cpu: number; readonly bytes: number },
+): Promise<Ranked<PricedCandidate>[]> {
+  const machines = await readRegionMachines(db, regionId, term, size);
+  return rank(machines.flatMap((machine) => pricedCandidate(machine, term, book)));
+}
+
+export type BestMachines = ReadonlyMap<CostOfCluster, Cheaper<PricedCandidate>>;
+
+/** Returns the best machine of the same region for each cluster that has a cheaper one. It reads one region after the other. */
+async function bestMachines(
+  db: Database,
+  costs: readonly CostOfCluster[],
+  priced: { readonly term: PriceTerm; readonly book: BookForTerm },
+): Promise<BestMachines> {
+  const found = new Map<CostOfCluster, Cheaper<PricedCandidate>>();
+  const known = costs.flatMap((cost) => {
+    const machine = comparedMachine(cost.machine);
+    return machine ? [{ cost, machine }] : [];
+  });
+  for (const [regionId, inRegion] of Map.groupBy(known, ({ machine }) => machine.regionId)) {
+    const smallest = inRegion.reduce(
+      ({ cpu, bytes }, { machine }) => ({
+        cpu: Math.min(cpu, machine.cpu),
+        bytes: Math.min(bytes, machine.bytes),
+      }),
+      { cpu: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY },
+    );
+    const ranked = await candidatesOfRegion(db, regionId, priced, smallest);
+    const bestOf = new Map<string, Cheaper<PricedCandidate> | undefined>();
+    for (const { cost, machine } of inRegion) {
+      const { nodes } = cost.cluster;
+      const key = `${machine.id} ${nodes}`;
+      if (!bestOf.has(key)) bestOf.set(key, cheaperMachines(machine, nodes, ranked, BEST)[0]);
+      const best = bestOf.get(key);
+      if (best) found.set(cost, best);
+    }
+  }
+  return found;
+}
+
+/** The costs of an organization's clusters now, and the best machine for each. */
+export interface CostsAndSavings {
+  readonly inputs: OrganizationInputs;
+  readonly costs: OrganizationCosts;
+  readonly best: BestMachines;
+}
+
+/** @param now milliseconds since the epoch @param one only this cluster */
+export async function readCostsAndSavings(
+  db: Database,
+  organizationId: number,
+  now: number,
+  one?: OneCluster,
+): Promise<CostsAndSavings> {
+  const inputs = await readOrganization(db, organizationId, NOW, now, one);
+  const costs = await organizationCosts(inputs, NOW, now);
+  const priced = { term: NOW.term, book: bookFor(inputs.entries, NOW, now) };
+  return { inputs, costs, best: await bestMachines(db, costs.costs, priced) };
+}
+
+export interface WantedOfIndex {
+  readonly term: PriceTerm;
+  readonly book: BookForTerm;
+  readonly match: Match;
+  /** The least number of candidates of each list, if the index has as many. */
+  readonly most: number;
+}
+
+/**
+ * Returns candidates of the index that fit: those of the machine's provider, and those of all providers, the cheapest first.
+ * @param view the machines with the term at the prices of the book
+ */
+export function candidatesOfIndex(
+  { view, list }: Pick<PricedIndex, 'view' | 'list'>,
+  than: ComparedMachine,
+  { term, book, match, most }: WantedOfIndex,
+): Readonly<Record<'sameProvider' | 'anywhere', Ranked<PricedCandidate>[]>> {
+  const { rows, kindOf, dictionary, regions } = view;
+  const isFit = Uint8Array.from(dictionary.kinds, ({ facts, ramBytes }) =>
+    fits({ ...facts, bytes: ramBytes }, than, match) ? 1 : 0,
+  );
+  const isOfProvider = Uint8Array.from(regions, ({ provider }) => (provider.id === than.providerId ? 1 : 0));
+  const grouping = {
+    count: 2,
+    groupOf: (row: number) => {
+      const kind = kindOf[rows.types[row] as number] as number;
+      if (isFit[kind] !== 1) return -1;
+      return isOfProvider[rows.regions[row] as number] === 1 ? 0 : 1;
+    },
+    most,
+  };
+  const candidates = cheapestRows(view, {}, HOURS_PER_MONTH, grouping).flatMap((row) => {
+    const machine = findMachine(list, rows.ids[row] as number);
+    return machine ? pricedCandidate(placedMachine(machine, term), term, book) : [];
+  });
+  const anywhere = rank(candidates);
+  return {
+    sameProvider: anywhere.filter(({ candidate }) => candidate.providerId === than.providerId),
+    anywhere,
+  };
+}
+
+function placedMachine({ id, name, kind, price, ...machine }: FoundMachine, term: PriceTerm): PlacedMachine {
+  const { isSoldOut, ...sizeAndFacts } = kind;
+  const { region, provider } = machine.region;
+  const list =
+    term === 'on_demand'
+      ? { price, cap: machine.monthlyCap }
+      : { price: machine.terms[term]?.price, cap: undefined };
+  return {
+    ...sizeAndFacts,
+    id,
+    name,
+    regionId: region.id,
+    providerId: provider.id,
+    region,
+    provider,
+    bytes: kind.ram * GIGABYTE[kind.ramUnit],
+    price: list.price === undefined ? null : String(list.price),
+    monthlyCap: list.cap === undefined ? null : String(list.cap),
+    isListed: true,
+    isPublished: isSoldOut !== true,
+  };
+}
