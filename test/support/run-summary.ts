@@ -15,7 +15,7 @@ export interface RunSummary {
  * Returns a line for each test that no run executed, and for each file that no run loaded.
  * @param files paths of all test files, relative to the repository
  */
-export function neverRun(runs: readonly RunSummary[], files: readonly string[]): string[] {
+export function unrunTests(runs: readonly RunSummary[], files: readonly string[]): string[] {
   const lines: string[] = [];
   for (const file of files) {
     const loading = runs.filter((run) => run.files.includes(file));

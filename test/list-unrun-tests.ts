@@ -4,7 +4,7 @@
  */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { neverRun, type RunSummary } from './support/run-summary.ts';
+import { type RunSummary, unrunTests } from './support/run-summary.ts';
 
 const paths = process.argv.slice(2);
 if (paths.length === 0) {
@@ -13,7 +13,7 @@ if (paths.length === 0) {
 }
 const runs = paths.map((path) => JSON.parse(readFileSync(path, 'utf8')) as RunSummary);
 const files = globSync('test/**/*.test.ts', { cwd: join(import.meta.dirname, '..') }).sort();
-const lines = neverRun(runs, files);
+const lines = unrunTests(runs, files);
 for (const line of lines) console.log(`has not run: ${line}`);
 const last = runs
   .map(({ at }) => at)
