@@ -12,8 +12,8 @@ import {
 import type { PriceTerm } from '../domain/prices/term.ts';
 import { withTimeout } from '../domain/timeout.ts';
 import { type MaybePromise, whenThere } from '../snapshot/document/answer.ts';
+import { entriesOf } from '../snapshot/document/build.ts';
 import type { ById } from '../snapshot/document/column-terms.ts';
-import { entriesOf } from '../snapshot/document/price-book.ts';
 import type { Documents } from '../snapshot/read/documents.ts';
 import { type CatalogueIndex, indexedMachine, selectedMachine } from './catalogue-index.ts';
 import { capOf } from './cheapest.ts';

@@ -1,8 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Unavailable } from '../snapshot/document/answer.ts';
 import { readColumns } from '../snapshot/document/columns.ts';
-import { loadFreshness } from '../snapshot/document/load.ts';
-import { loadRegionVersions } from '../snapshot/document/load-region.ts';
+import { loadFreshness, loadRegionVersions } from '../snapshot/document/load.ts';
 import type { Documents } from '../snapshot/read/documents.ts';
 import type { Stamps } from '../snapshot/read/freshness.ts';
 import { type CatalogueIndex, indexBytes, type RegionUpdate, updateIndex } from './catalogue-index.ts';

@@ -91,5 +91,5 @@ it('one statement reads by a cursor, with a consumer that neither waits nor thro
   const users = globSync(`${import.meta.dirname}/../../{src,workers}/**/*.ts`).filter((file) =>
     readFileSync(file, 'utf8').includes('.cursor('),
   );
-  expect(users.map((file) => basename(file))).toEqual(['load-region.ts']);
+  expect(users.map((file) => basename(file))).toEqual(['load.ts']);
 });

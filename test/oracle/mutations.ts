@@ -79,7 +79,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'prices lose their last digits',
-    file: 'src/snapshot/document/load-region.ts',
+    file: 'src/snapshot/document/load.ts',
     find: 'price: Number(price), ramUnit',
     replace: 'price: Math.fround(Number(price)), ramUnit',
   },

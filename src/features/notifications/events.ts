@@ -19,7 +19,7 @@ import {
   type SelectedMachine,
 } from '../../domain/prices/price-book.ts';
 import { nodePrice, nodePriceBy } from '../../market/market.ts';
-import { BOOK_ENTRY_JSON } from '../../snapshot/document/price-book.ts';
+import { BOOK_ENTRY_JSON } from '../../snapshot/document/load.ts';
 import { countWaiting, enqueue } from './messages.ts';
 import { type PossibleSaving, possibleSavings } from './possible-savings.ts';
 

@@ -7,7 +7,7 @@ import { lineage, organizations, priceBookEntries } from '../../db/schema.ts';
 import { RAISE } from '../../db/versions.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { overlap, type PriceBookEntry } from '../../domain/prices/price-book.ts';
-import { BOOK_ENTRY_JSON } from '../../snapshot/document/price-book.ts';
+import { BOOK_ENTRY_JSON } from '../../snapshot/document/load.ts';
 import type { GivenEntry, PriceBookFile } from './api.ts';
 import { BadEntry } from './bad-entry.ts';
 import type { Names } from './names.ts';

@@ -13,7 +13,7 @@ import type { MemoryUnit } from '../../domain/machine.ts';
 import type { MachineFacts } from '../../domain/machine-facts.ts';
 import type { PriceBookEntry, SelectedMachine } from '../../domain/prices/price-book.ts';
 import type { PriceTerm, StoredTerms } from '../../domain/prices/term.ts';
-import { BOOK_ENTRY_JSON } from '../../snapshot/document/price-book.ts';
+import { BOOK_ENTRY_JSON } from '../../snapshot/document/load.ts';
 
 /** Runs statements of one organization in one snapshot. In a reader's role they see its rows and the catalogue alone. */
 export const inOrganization = <T>(

@@ -2,7 +2,7 @@
 import type { ClusterDocument } from '../../domain/cluster.ts';
 import type { MachineDocument } from '../../domain/machine.ts';
 import type { PriceBookEntry } from '../../domain/prices/price-book.ts';
-import type { Provenance } from './document.ts';
+import type { Document, Provenance } from './document.ts';
 import type { DocumentContent } from './format.ts';
 import { type DocumentName, regionKey } from './keys.ts';
 
@@ -89,6 +89,18 @@ export function priceBookContent(
   currency: string | undefined,
 ): DocumentContent {
   return { ...valueContent({ kind: 'price-book', organizationId }, version, entries), currency };
+}
+
+const parsed = new WeakMap<Document, readonly PriceBookEntry[]>();
+
+/** Returns the entries of a price book's document, ended ones included. The first call parses it. */
+export function entriesOf(document: Document | undefined): readonly PriceBookEntry[] {
+  if (!document) return [];
+  const known = parsed.get(document);
+  if (known) return known;
+  const entries: readonly PriceBookEntry[] = JSON.parse(document.body.identity.toString());
+  parsed.set(document, entries);
+  return entries;
 }
 
 /** Returns a document without elements and sources. */

@@ -1,25 +1,36 @@
 /**
- * Reads documents from Postgres, each in one statement or one snapshot, so that version and rows belong together. SQL fixes
- * order and text: `COLLATE "C"`, explicit disk order, microseconds by to_char.
+ * The prepared reads of readers and publishers: each document in one statement or one snapshot, so that version and rows belong
+ * together. They use postgres.js itself, which prepares each text once a connection, reads a region by a cursor and sends a
+ * transaction in one message. SQL fixes order and text: `COLLATE "C"`, explicit disk order, microseconds by to_char.
  */
-
 import type { Sql } from '../../db/connection/connect.ts';
-import { instant } from '../../db/connection/instant-text.ts';
-import { CLUSTER_JSON } from '../../db/shown-rows.ts';
+import { instant, instantText } from '../../db/connection/instant-text.ts';
+import { selectedFacts } from '../../db/machine-facts.ts';
+import { CLUSTER_JSON, IS_PUBLISHED_OR_SOLD_OUT } from '../../db/shown-rows.ts';
 import type { ClusterDocument } from '../../domain/cluster.ts';
+import type { PublishedPlan } from '../../domain/database-plan.ts';
 import type { RowName } from '../../domain/document-name.ts';
+import type { MemoryUnit } from '../../domain/machine.ts';
+import type { MachineFacts } from '../../domain/machine-facts.ts';
+import type { PriceBookEntry } from '../../domain/prices/price-book.ts';
+import type { StoredRegionPrice } from '../../domain/prices/region-price.ts';
+import type { StoredTerms } from '../../domain/prices/term.ts';
 import {
   clustersContent,
+  type Element,
+  listContent,
+  machineElements,
   type ProviderListing,
+  priceBookContent,
   providersContent,
+  type RegionHead,
   type TokenRecord,
   tokenContent,
 } from './build.ts';
-import { checkKey } from './check-key.ts';
+import { ColumnsBuilder } from './build-columns.ts';
+import type { Provenance } from './document.ts';
 import type { DocumentContent } from './format.ts';
 import type { DocumentName } from './keys.ts';
-import { IS_READ, loadRegion, provenanceOf } from './load-region.ts';
-import { loadPriceBook } from './price-book.ts';
 
 /** Reads all documents of a version row, the row's own document last. Empty if the row does not exist. */
 export async function loadContents(sql: Sql, name: RowName): Promise<DocumentContent[]> {
@@ -88,6 +99,10 @@ export async function loadTokenVersions(sql: Sql, hashes: readonly string[]): Pr
 const numberOf = (text: string | undefined): number | undefined =>
   text === undefined ? undefined : Number(text);
 
+/** Regions `r` that a source has read successfully at least once. */
+const IS_READ =
+  'r.organization_id is null and exists (select from region_freshness f where f.region_id = r.id)';
+
 const PROVIDER_JSON = `json_build_object('id', p.id, 'name', p.name, 'regions', (
   select coalesce(json_agg(json_build_object('id', r.id, 'name', r.name, 'code', r.code)
                            order by r.code collate "C"), '[]')
@@ -122,6 +137,107 @@ async function loadProviders(sql: Sql): Promise<DocumentContent | undefined> {
   return providersContent(Number(version), providers, provenanceOf(sources, currency), unlisted);
 }
 
+type HeadOfRegion = RegionHead &
+  Provenance & {
+    readonly prices: readonly StoredRegionPrice[] | null;
+    readonly databases: readonly PublishedPlan[] | null;
+  };
+
+export interface RegionContents {
+  readonly region: DocumentContent;
+  readonly columns: DocumentContent;
+}
+
+type RowOfRegion = {
+  readonly head: HeadOfRegion | null;
+  readonly id: number | null;
+  readonly name: string;
+  readonly ram: string;
+  readonly cpu: number;
+  readonly price: string;
+  readonly ramUnit: MemoryUnit;
+  readonly soldOut: boolean;
+  readonly terms: StoredTerms | null;
+  readonly termsSince: number | null;
+} & MachineFacts;
+
+function provenanceOf(sources: readonly string[], currency: string | null | undefined): Provenance {
+  return { sources, currency: currency ?? undefined };
+}
+
+/** Machines that are encoded between two turns of the event loop. */
+const MACHINES_AT_ONCE = 1000;
+
+/** The published plans of databases in region `r`. */
+const DATABASES_JSON = `(
+  select json_agg(json_build_object('id', d.id, 'engine', d.engine, 'name', d.name, 'nodes', d.nodes, 'cpu', d.cpu,
+    'ram', d.ram, 'ramUnit', d.ram_unit, 'storage', d.storage, 'price', trim_scale(d.price)::text) order by d.price, d.id)
+  from database_plans d where d.region_id = r.id and d.retired_at is null and d.price is not null)`;
+
+export async function loadRegion(sql: Sql, regionId: number): Promise<RegionContents | undefined> {
+  let head: HeadOfRegion | undefined;
+  let elementOf: ReturnType<typeof machineElements> | undefined;
+  let columns: ColumnsBuilder | undefined;
+  const machines: Element[] = [];
+  const take = ({ head: first, id, terms, termsSince, ...row }: RowOfRegion) => {
+    head ??= first ?? undefined;
+    if (!head) return;
+    elementOf ??= machineElements(head);
+    columns ??= new ColumnsBuilder(head, head.prices, head.databases);
+    // A region without machines has one row.
+    if (id === null) return;
+    const { name, ram, cpu, price, ramUnit, soldOut, ...facts } = row;
+    const machine = { id, name, ram: Number(ram), cpu, price: Number(price), ramUnit };
+    if (!soldOut) machines.push(elementOf(machine));
+    columns.add({ ...machine, facts, soldOut, terms, termsSince });
+  };
+  let failure: unknown;
+  // Only the first row has the region, which would otherwise be most of the bytes.
+  await sql<RowOfRegion[]>`
+    select case when row_number() over (order by m.price, m.id) = 1 then json_build_object(
+        'id', r.id, 'code', r.code, 'name', r.name, 'country', r.country, 'version', r.version,
+        'provider', json_build_object('id', p.id, 'name', p.name), 'prices', r.prices,
+        'databases', ${sql.unsafe(DATABASES_JSON)},
+        -- The names of loadFreshness.
+        'sources', coalesce(
+          (select json_agg(distinct l.source_id || '/' || l.region_id) from machines l
+           where l.region_id = ${regionId} and l.excluded_reason is null and l.retired_at is null
+             and l.source_id is not null),
+          -- An empty list depends on every source that has read the region.
+          (select json_agg(f.source_id || '/' || f.region_id) from region_freshness f where f.region_id = ${regionId}),
+          '[]'),
+        'currency', (select currency from lineage)) end as head,
+      m.id, m.name, m.ram, m.cpu, m.price, m.ram_unit as "ramUnit",
+      ${sql.unsafe(selectedFacts('m'))},
+      m.excluded_reason is not null as "soldOut", m.terms,
+      case when m.terms is not null then (
+        select floor(extract(epoch from h.valid_from) * 1000)::float8 from machine_terms h
+        where h.machine_id = m.id and h.valid_to is null) end as "termsSince"
+    from regions r
+    join providers p on p.id = r.provider_id
+    left join machines m on m.region_id = r.id and ${sql.unsafe(IS_PUBLISHED_OR_SOLD_OUT)}
+    where r.id = ${regionId} and r.organization_id is null
+    order by m.price, m.id`.cursor(MACHINES_AT_ONCE, (rows) => {
+    // A cursor needs a consumer that neither waits nor throws, see decision 79.
+    try {
+      for (const row of rows) take(row);
+    } catch (error) {
+      failure = error;
+    }
+  });
+  if (failure !== undefined) throw failure;
+  if (!head || !columns) return undefined;
+  const provenance = provenanceOf(head.sources, head.currency);
+  const region = listContent({ kind: 'region', regionId: head.id }, head.version, machines, provenance);
+  return { region, columns: columns.content(provenance) };
+}
+
+export async function loadRegionVersions(sql: Sql): Promise<Map<number, number>> {
+  const rows = await sql<{ id: number; version: string }[]>`
+    select r.id, r.version from regions r where ${sql.unsafe(IS_READ)}`;
+  return new Map(rows.map(({ id, version }) => [id, Number(version)]));
+}
+
 /** Reads clusters. A deleted organization has an empty list, whose version outranks every older copy. */
 async function loadClusters(sql: Sql, organizationId: number): Promise<DocumentContent | undefined> {
   // Row-level security on app.org_id and the predicate are each sufficient alone.
@@ -154,6 +270,37 @@ async function loadClusters(sql: Sql, organizationId: number): Promise<DocumentC
   const sources = new Set(rows.flatMap(({ source }) => source ?? []));
   const provenance = provenanceOf([...sources], first.currency);
   return clustersContent(organizationId, Number(first.version), clusters, provenance);
+}
+
+/** An entry `e` as `PriceBookEntry`, as JSON. */
+export const BOOK_ENTRY_JSON = `json_strip_nulls(json_build_object(
+  'id', e.id, 'providerId', e.provider_id, 'regionId', e.region_id, 'family', e.family, 'machineId', e.machine_id,
+  'term', e.term, 'discount', trim_scale(e.discount)::text, 'price', trim_scale(e.price)::text,
+  'from', ${instantText('e.valid_from', 'ms')}, 'to', ${instantText('e.valid_to', 'ms')}))`;
+
+/** Reads the price book of an organization. That of a deleted one is empty, and its version outranks every older copy. */
+async function loadPriceBook(sql: Sql, organizationId: number): Promise<DocumentContent | undefined> {
+  // Row-level security on app.org_id and the predicate are each sufficient alone.
+  const [, rows] = await sql.begin('read only', (tx) => [
+    tx`select set_config('app.org_id', ${String(organizationId)}, true)`,
+    tx<{ id: number; version: string; currency: string | null; entry: PriceBookEntry | null }[]>`
+      select o.id, o.clusters_version as version, (select currency from lineage) as currency,
+        case when e.id is not null then ${tx.unsafe(BOOK_ENTRY_JSON)} end as entry
+      from organizations o
+      left join price_book_entries e on e.organization_id = o.id and o.deleted_at is null
+      where o.id = ${organizationId}
+      order by e.id`,
+  ]);
+  const [first] = rows;
+  if (!first) return undefined;
+  checkKey(first.id, organizationId);
+  const entries = rows.flatMap(({ entry }) => entry ?? []);
+  return priceBookContent(organizationId, Number(first.version), entries, first.currency ?? undefined);
+}
+
+/** Rejects the answer to another query: a connection that mixes answers must never show one organization's data to another. */
+function checkKey<T>(found: T, requested: T): void {
+  if (found !== requested) throw new Error('PostgreSQL returned the answer to another query');
 }
 
 async function loadToken(sql: Sql, hash: string): Promise<DocumentContent | undefined> {

@@ -8,7 +8,7 @@ import { readNames } from '../../../src/features/price-book/names.ts';
 import { readPriceBookFile } from '../../../src/features/price-book/read-file.ts';
 import { fileOf, readPriceBook } from '../../../src/features/price-book/stored.ts';
 import { priceBookChanges } from '../../../src/features/price-book/write.ts';
-import { entriesOf } from '../../../src/snapshot/document/price-book.ts';
+import { entriesOf } from '../../../src/snapshot/document/build.ts';
 import { addMachine, addProvider, addRegion, addSample, type Sample } from '../../snapshot/rows.ts';
 import type { Scene, TestReader } from '../../snapshot/scene.ts';
 import { openCommandScene } from '../../support/command-scene.ts';

@@ -6,7 +6,7 @@ import { decimal, product } from '../../../src/domain/prices/price.ts';
 import { bookForTerm, type PriceBookEntry } from '../../../src/domain/prices/price-book.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { nodePrice, nodePriceBy } from '../../../src/market/costs/cost.ts';
-import { entriesOf } from '../../../src/snapshot/document/price-book.ts';
+import { entriesOf } from '../../../src/snapshot/document/build.ts';
 import { addMachine, addOrganization, addProvider, addRegion } from '../../snapshot/rows.ts';
 import { sceneForEachTest, type TestReader } from '../../snapshot/scene.ts';
 import { until } from '../../support/until.ts';

@@ -1,7 +1,7 @@
 /** Syncs random sequences of catalogues. */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { loadRegion } from '../../../src/snapshot/document/load-region.ts';
+import { loadRegion } from '../../../src/snapshot/document/load.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import type { SyncResult } from '../../../src/sync/pipeline.ts';
 import { LAX, offer, openScene, region, type Scene, STRICT } from '../scene.ts';

@@ -4,7 +4,7 @@ import { heldItems, pendingBatches } from '../../../src/db/held-batches.ts';
 import { acceptPrice } from '../../../src/db/prices/prices.ts';
 import type { OfferedRegionPrice } from '../../../src/domain/prices/region-price.ts';
 import { readColumns } from '../../../src/snapshot/document/columns.ts';
-import { loadRegion } from '../../../src/snapshot/document/load-region.ts';
+import { loadRegion } from '../../../src/snapshot/document/load.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { adoptCurrency } from '../../../src/sync/currency.ts';
 import { OPERATOR, offer, offers, openScene, region, type Scene } from '../scene.ts';
