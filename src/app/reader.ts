@@ -20,9 +20,9 @@ import {
 import { withFence } from '../snapshot/publish/fence.ts';
 import { memoryBudget } from '../snapshot/read/budget.ts';
 import { CacheSubscription } from '../snapshot/read/cache-subscription.ts';
+import { watchLineage } from '../snapshot/read/current-lineage.ts';
 import { Documents } from '../snapshot/read/documents.ts';
 import { Dump } from '../snapshot/read/dump.ts';
-import { watchLineage } from '../snapshot/read/lineage-watch.ts';
 import { PostgresReads } from '../snapshot/read/postgres/postgres-reads.ts';
 import { catalogueReader, clusterReader } from '../snapshot/read/readers.ts';
 import { tokenVerifier } from '../snapshot/read/tokens.ts';

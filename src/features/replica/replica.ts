@@ -4,7 +4,7 @@ import { Unavailable } from '../../snapshot/document/answer.ts';
 import type { Document } from '../../snapshot/document/document.ts';
 import { encoding } from '../../snapshot/document/format.ts';
 import { loadContent, loadFreshness, loadVersion } from '../../snapshot/document/load.ts';
-import type { PostgresSource } from '../../snapshot/read/documents-options.ts';
+import type { PostgresSource } from '../../snapshot/read/documents.ts';
 import { NO_STAMPS, timeBy } from '../../snapshot/read/freshness.ts';
 import type { PostgresReads } from '../../snapshot/read/postgres/postgres-reads.ts';
 import { SemaphoreFull } from '../../snapshot/read/postgres/semaphore.ts';

@@ -5,9 +5,31 @@ import { steadyNow } from '../../domain/steady-now.ts';
 import type { RedisClient } from '../../redis/redis.ts';
 import { type CacheKeys, lanesOf } from '../document/keys.ts';
 import { CacheCommands, readState } from './cache-commands.ts';
-import type { CacheSubscriptionEvents, CacheSubscriptionOptions } from './cache-subscription-options.ts';
 import { type PublisherState, Pulses } from './pulses.ts';
-import { Revisions } from './revisions.ts';
+
+interface CacheSubscriptionEvents {
+  onPublished(id: string, version: number): void;
+  /** Messages may be lost: memory is compared before its next use. */
+  onGap(): void;
+  onUnlinked(): void;
+  /** The cache names another lineage than the one in use. */
+  onLineage(lineage: string): void;
+  /** Receives the stamps of the cache, see `loadFreshness`. @param isLinked memory is known to be as new */
+  onVerified(stamps: Readonly<Record<string, string>>, isLinked: boolean): void;
+}
+
+interface CacheSubscriptionOptions {
+  /** Opened for use `reader`, with the fence. */
+  readonly commands: RedisClient;
+  /** Opened for use `subscriber`. */
+  readonly subscriber: Redis;
+  readonly logger: Logger;
+  readonly now?: () => number;
+  /** Milliseconds that a read of the cache may take. */
+  readonly deadlineMs?: number;
+  readonly pollMs?: number;
+  readonly silentAfterMs?: number;
+}
 
 /** One slow answer is no outage. */
 const MISSED_POLLS_TO_UNLINK = 2;
@@ -290,5 +312,36 @@ export class CacheSubscription implements AsyncDisposable {
     this.#keys = undefined;
     this.#redis.disconnect();
     this.#subscriber.disconnect();
+  }
+}
+
+/** The newest known revision of each lane of the cache. A publication raises the revision of its lane by one. */
+class Revisions {
+  #known: readonly number[] = [];
+
+  get known(): readonly number[] {
+    return this.#known;
+  }
+
+  restart(revisions: readonly number[]): void {
+    this.#known = revisions;
+  }
+
+  /** @param revisions of the cache; messages may have announced later ones */
+  raise(revisions: readonly number[]): void {
+    this.#known = revisions.map((revision, lane) => Math.max(revision, this.#known[lane] ?? 0));
+  }
+
+  /** True if the cache has revisions that no message announced. */
+  isBehind(revisions: readonly number[]): boolean {
+    return revisions.some((revision, lane) => revision > (this.#known[lane] ?? 0));
+  }
+
+  /** Stores an announced revision. @returns false if messages before it were lost */
+  announced(lane: number, revision: number): boolean {
+    const last = this.#known[lane] ?? 0;
+    this.#known = Object.assign([...this.#known], { [lane]: revision });
+    // A publication that the cache rejected repeats the last revision, see `announce`.
+    return revision === last + 1 || revision === last;
   }
 }

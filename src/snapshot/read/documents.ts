@@ -1,18 +1,47 @@
+import type { Logger } from 'pino';
 import type { Sql } from '../../db/connection/connect.ts';
 import { steadyNow } from '../../domain/steady-now.ts';
 import { type InvalidationListener, type MaybePromise, Unavailable } from '../document/answer.ts';
 import type { Document } from '../document/document.ts';
 import { type CacheKeys, type DocumentName, documentId, FEED_ID } from '../document/keys.ts';
 import { loadTokenVersions } from '../document/load.ts';
+import type { MemoryBudget } from './budget.ts';
+import type { CacheCommands } from './cache-commands.ts';
+import type { CacheSubscription } from './cache-subscription.ts';
 import { Consistency } from './consistency.ts';
 import { CurrentLineage } from './current-lineage.ts';
-import type { DocumentsOptions, PublicationListener } from './documents-options.ts';
 import { Freshness, later, type ReadAt } from './freshness.ts';
 import { MachineRegions } from './machine-regions.ts';
 import type { ReadOptions, Reads } from './postgres/postgres-reads.ts';
+import { CacheTier } from './tiers/cache-tier.ts';
 import { DocumentMemory, type DumpContent } from './tiers/memory.ts';
-import type { LookUp, TieredResult, Wanted } from './tiers/tier.ts';
-import { Tiers } from './tiers/tiers.ts';
+import { PostgresTier } from './tiers/postgres-tier.ts';
+import type { DocumentListener, DocumentTier, LookUp, Served, TieredResult, Wanted } from './tiers/tier.ts';
+
+/** Receives each publication, also of a feed position, and each change of lineage. */
+export interface PublicationListener {
+  onPublished(id: string, version: number): void;
+  onLineage(): void;
+}
+
+/** One server of Postgres, or a replica and its primary. */
+export interface PostgresSource {
+  readonly reads: Reads;
+  /** Opens the tier; a `PostgresTier` by default. @param writeBack offers documents of the primary to the cache */
+  tier?(writeBack: CacheCommands['writeBack']): DocumentTier;
+}
+
+export interface DocumentsOptions {
+  readonly postgres: PostgresSource;
+  readonly subscription: CacheSubscription;
+  readonly logger: Logger;
+  readonly now?: () => number;
+  readonly memory: Pick<MemoryBudget, 'documents' | 'machineRegions' | 'unknownTokens'>;
+  readonly onUnusable?: ((kind: DocumentName['kind']) => void) | undefined;
+  /** Milliseconds for which memory answers while neither cache nor Postgres does. */
+  readonly staleLimitMs: number;
+  readonly tokenStaleLimitMs: number;
+}
 
 /** Milliseconds until memory answers instead of a slower tier. */
 const WITHOUT_MEMORY_MS = 250;
@@ -318,5 +347,55 @@ export class Documents {
     }
     for (const listener of this.#publicationListeners) listener.onPublished(id, version);
     if (id.startsWith(REGION)) this.#machineRegions.clearUnknown();
+  }
+}
+
+/** The tiers below memory: cache and Postgres. */
+class Tiers {
+  readonly #commands: CacheCommands;
+  readonly #cache: CacheTier;
+  readonly #postgres: DocumentTier;
+  readonly #listeners: readonly DocumentListener[];
+
+  constructor({ subscription, postgres, logger, onUnusable }: DocumentsOptions, memory: DocumentMemory) {
+    const onUnusableValue = (name: DocumentName) => {
+      onUnusable?.(name.kind);
+      logger.warn({ document: documentId(name) }, 'a value in the cache cannot be used; it is replaced');
+    };
+    const { commands } = subscription;
+    this.#commands = commands;
+    this.#cache = new CacheTier(subscription, onUnusableValue);
+    const writeBack = commands.writeBack.bind(commands);
+    this.#postgres = postgres.tier?.(writeBack) ?? new PostgresTier(postgres.reads, writeBack);
+    this.#listeners = [memory, this.#postgres];
+  }
+
+  /**
+   * Reads the cache, and Postgres too once the cache is late. Without publishers only Postgres is current, and the cache answers
+   * if Postgres does not.
+   * @throws Unavailable
+   */
+  async read(wanted: Wanted): Promise<TieredResult> {
+    const fromPostgres = () => this.#postgres.read(wanted);
+    if (this.#cache.isCurrent) return this.#commands.hedge(this.#cache.read(wanted), fromPostgres);
+    try {
+      return await fromPostgres();
+    } catch (error) {
+      const found = error instanceof Unavailable ? await this.#cache.recall(wanted) : undefined;
+      if (!found) throw error;
+      return found;
+    }
+  }
+
+  onPublished(id: string, version: number): void {
+    for (const each of this.#listeners) each.onPublished?.(id, version);
+  }
+
+  onServed(wanted: Wanted, served: Served): void {
+    for (const each of this.#listeners) each.onServed?.(wanted, served);
+  }
+
+  onLineage(lineage: string): void {
+    for (const each of this.#listeners) each.onLineage?.(lineage);
   }
 }
