@@ -8,7 +8,7 @@ import { sourceStatus } from '../../src/db/sources.ts';
 import { judgeSources, otherProblems } from '../../src/features/console/routes/overview.ts';
 import { sourceOfAlert } from '../../src/features/notifications/alerts.ts';
 import { findConditions } from '../../src/features/notifications/conditions.ts';
-import { NO_ALERTS } from '../../src/features/notifications/settings.ts';
+import { DEFAULT_RULES } from '../../src/features/notifications/settings.ts';
 import { offer, openScene, region, type Scene } from '../sync/scene.ts';
 
 /** The source whose state the tests change. It has read one machine an hour ago. */
@@ -44,7 +44,7 @@ async function shown() {
   const facts = await readSourceFacts(scene.sql, configured);
   const overview = judgeSources(configured, { ...facts, strips: [], alerts: [] }, now);
   const findings = await checkSources(inspectConfig(env), env, () => now);
-  const conditions = await findConditions(scene.store.db, configured, NO_ALERTS, now);
+  const conditions = await findConditions(scene.store.db, configured, DEFAULT_RULES, now);
   let text = '';
   const spy = vi.spyOn(process.stdout, 'write').mockImplementation((chunk) => {
     text += String(chunk);

@@ -11,7 +11,7 @@ import { openStore } from '../../src/db/connection/connect.ts';
 import { IS_LIVE } from '../../src/db/runs/status.ts';
 import { sourceStatus } from '../../src/db/sources.ts';
 import { evaluateAlerts } from '../../src/features/notifications/evaluate.ts';
-import { NO_ALERTS } from '../../src/features/notifications/settings.ts';
+import { DEFAULT_RULES } from '../../src/features/notifications/settings.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { interruptedRuns } from '../../src/sync/runs/disabled.ts';
@@ -152,7 +152,7 @@ it('a source whose runs ended their process twice within an hour is paused for a
   const minutes = (Date.parse(paused.until) - Date.now()) / 60_000;
   expect([minutes > 55, minutes <= 60.1]).toEqual([true, true]);
   expect((await scene.stateOf('bad'))?.disabled).toBeNull();
-  const rules = { ...NO_ALERTS, failuresInRow: 99 };
+  const rules = { ...DEFAULT_RULES, failuresInRow: 99 };
   const watched = ['bad', 'good'].map((id) => ({ id, kind: 'catalogue' as const, maxAge: 1e9 }));
   const openAlerts = () =>
     scene.store.sql`select kind, subject, summary from alerts where resolved_at is null`;

@@ -31,7 +31,7 @@ export const SOLD_OUT_SHARE = 0.5;
 /** A region with fewer sold-out machines opens no alert. */
 export const SOLD_OUT_AT_LEAST = 3;
 
-export const NO_ALERTS: AlertRules = {
+export const DEFAULT_RULES: AlertRules = {
   webhooks: [],
   failuresInRow: FAILURES_IN_ROW,
   priceRatio: 1.5,
@@ -61,7 +61,7 @@ export function rulesInWords(rules: Pick<AlertRules, 'failuresInRow' | 'priceRat
 
 /** A kind of alert of the core. Features add kinds. */
 export type CoreKind = keyof ReturnType<typeof rulesInWords>;
-export const ALERT_KINDS = Object.keys(rulesInWords(NO_ALERTS));
+export const ALERT_KINDS = Object.keys(rulesInWords(DEFAULT_RULES));
 
 export const ALERT_SETTINGS = {
   ALERT_WEBHOOK_URL: secret('webhook that receives alerts, see docs/notifications.md; unset: none', httpUrl),
@@ -99,23 +99,23 @@ const alertShape = (kind: z.ZodType<string>) =>
         .int()
         .min(1)
         .max(1000)
-        .default(NO_ALERTS.failuresInRow)
+        .default(DEFAULT_RULES.failuresInRow)
         .describe('failed runs in a row that open an alert'),
       priceRatio: z
         .number()
         .gt(1)
-        .default(NO_ALERTS.priceRatio)
+        .default(DEFAULT_RULES.priceRatio)
         .describe('an alert opens if a price moves by more than this factor'),
       backlog: z
         .int()
         .min(1)
-        .default(NO_ALERTS.backlog)
+        .default(DEFAULT_RULES.backlog)
         .describe('an alert opens if more documents than this wait to be published'),
       repeatHours: z
         .int()
         .min(1)
         .max(8760)
-        .default(NO_ALERTS.repeatHours)
+        .default(DEFAULT_RULES.repeatHours)
         .describe('hours between reminders of an open alert'),
     })
     .optional()
@@ -141,7 +141,7 @@ export function alertProblems(config: WithSections): string[] {
 function readAlertRules({ settings, sections }: WithSections, problems: string[]): AlertRules {
   const { environment: env } = settings;
   const entry = checkedShape.parse(sections[ALERT_SECTION.name]);
-  const { webhooks: entries, ...limits } = entry ?? { ...NO_ALERTS, webhooks: [] };
+  const { webhooks: entries, ...limits } = entry ?? { ...DEFAULT_RULES, webhooks: [] };
   const file = `${settings.FLEETBOOK_CONFIG}: alerts`;
   const webhooks = entries.flatMap(({ id, urlEnv, secretEnv, format, kinds }): AlertReceiver[] => {
     const where = `${file}: webhook "${id}"`;

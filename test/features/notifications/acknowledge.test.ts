@@ -8,7 +8,7 @@ import {
   snoozeSpan,
 } from '../../../src/features/notifications/alerts.ts';
 import { evaluateAlerts } from '../../../src/features/notifications/evaluate.ts';
-import { NO_ALERTS } from '../../../src/features/notifications/settings.ts';
+import { DEFAULT_RULES } from '../../../src/features/notifications/settings.ts';
 import { offers, openScene, region, type Scene } from '../../sync/scene.ts';
 
 const HOUR = 3_600_000;
@@ -32,7 +32,7 @@ const evaluate = (hours: number) =>
   evaluateAlerts(
     scene.store.db,
     [{ id: 'acme', kind: 'catalogue', maxAge: 3 * 3600 }],
-    NO_ALERTS,
+    DEFAULT_RULES,
     new Date(scene.now().getTime() + hours * HOUR),
   );
 const open = async () => {

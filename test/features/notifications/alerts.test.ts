@@ -15,7 +15,7 @@ import { operatorsRecipient } from '../../../src/features/notifications/receiver
 import {
   type AlertReceiver,
   type AlertRules,
-  NO_ALERTS,
+  DEFAULT_RULES,
 } from '../../../src/features/notifications/settings.ts';
 import { freePort } from '../../../src/processes/port.ts';
 import { disableSource } from '../../../src/sync/runs/disabled.ts';
@@ -63,7 +63,7 @@ const webhook = (more: Partial<AlertReceiver> = {}): AlertReceiver => ({
 const deliveryRecords = async (limit?: number) => (await findDeliveries(scene.store.db, { limit })).rows;
 
 const rules = (more: Partial<AlertRules> = {}): AlertRules => ({
-  ...NO_ALERTS,
+  ...DEFAULT_RULES,
   webhooks: [webhook()],
   ...more,
 });

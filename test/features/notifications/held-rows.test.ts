@@ -13,7 +13,7 @@ import { operatorsRecipient } from '../../../src/features/notifications/receiver
 import {
   type AlertReceiver,
   type AlertRules,
-  NO_ALERTS,
+  DEFAULT_RULES,
 } from '../../../src/features/notifications/settings.ts';
 import { type Receiver, receiver } from '../../support/webhook-receiver.ts';
 import { cluster } from '../../sync/clusters/rows.ts';
@@ -40,7 +40,7 @@ const webhook = (format: AlertReceiver['format'] = 'standard'): AlertReceiver =>
   kinds: ['batch_held'],
 });
 async function sentText(format: AlertReceiver['format'] = 'standard'): Promise<string> {
-  const rules: AlertRules = { ...NO_ALERTS, webhooks: [webhook(format)] };
+  const rules: AlertRules = { ...DEFAULT_RULES, webhooks: [webhook(format)] };
   await evaluateAlerts(scene.store.db, [], rules, scene.now());
   await deliver({
     db: scene.store.db,
@@ -190,7 +190,7 @@ describe('a sample of a batch', () => {
 describe('the end of an alert about a held batch', () => {
   const hold = (count: number) =>
     scene.catalogue([region('fsn1'), ...offers('fsn1', count)], { limits: STRICT });
-  const evaluate = () => evaluateAlerts(scene.store.db, [], NO_ALERTS, scene.now());
+  const evaluate = () => evaluateAlerts(scene.store.db, [], DEFAULT_RULES, scene.now());
 
   it('names the operator and the reason of an approval, also of a batch that replaced the alert’s batch', async () => {
     await hold(10);

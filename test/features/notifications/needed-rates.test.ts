@@ -5,7 +5,7 @@ import { areRatesNeeded } from '../../../src/db/prices/currency.ts';
 import { sourceStatus } from '../../../src/db/sources.ts';
 import { isRateNeeded, type PricedSource } from '../../../src/domain/prices/exchange-rates.ts';
 import { evaluateAlerts } from '../../../src/features/notifications/evaluate.ts';
-import { NO_ALERTS } from '../../../src/features/notifications/settings.ts';
+import { DEFAULT_RULES } from '../../../src/features/notifications/settings.ts';
 import { offer, openScene, region, type Scene } from '../../sync/scene.ts';
 
 const WATCHED = [
@@ -34,7 +34,7 @@ const priced = (...currencies: string[]) =>
     { currency: 'EUR', rates: { USD: '0.9', CHF: '1.1' } },
   );
 const opened = async () =>
-  (await evaluateAlerts(scene.store.db, WATCHED, NO_ALERTS, new Date()))?.opened.map(({ kind }) => kind);
+  (await evaluateAlerts(scene.store.db, WATCHED, DEFAULT_RULES, new Date()))?.opened.map(({ kind }) => kind);
 const status = async (options = {}) => {
   let text = '';
   const spy = vi.spyOn(process.stdout, 'write').mockImplementation((chunk) => {
@@ -64,7 +64,7 @@ it('are a failure once a price needs a rate', async () => {
   expect(new Set(await opened())).toEqual(new Set(['source_stale', 'source_failing']));
   expect(await status()).toContain('exchange-rates: answered 503');
   await scene.sql`update machines set source_currency = 'EUR'`;
-  const ended = await evaluateAlerts(scene.store.db, WATCHED, NO_ALERTS, new Date());
+  const ended = await evaluateAlerts(scene.store.db, WATCHED, DEFAULT_RULES, new Date());
   expect(ended?.resolved).toHaveLength(2);
 });
 

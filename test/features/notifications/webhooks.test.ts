@@ -5,6 +5,7 @@ import { openStore } from '../../../src/db/connection/connect.ts';
 import { deleteOrganization, findOrganization, type Organization } from '../../../src/db/organizations.ts';
 import { auditRecords } from '../../../src/features/console/queries/audit.ts';
 import { appendChanges } from '../../../src/features/feed/append.ts';
+import { alertActivity } from '../../../src/features/notifications/alerts.ts';
 import { deliver, dueRecipients } from '../../../src/features/notifications/deliver.ts';
 import {
   collectEvents,
@@ -13,6 +14,7 @@ import {
   type WebhookEvent,
   type WebhookMessage,
 } from '../../../src/features/notifications/events.ts';
+import { enqueue, findDeliveries, sendAgain } from '../../../src/features/notifications/messages.ts';
 import {
   addWebhook,
   allWebhooks,
@@ -408,6 +410,21 @@ describe('the stored webhooks', () => {
     await using reader = openStore({ url: scene.db.url, role: 'reader' });
     for (const table of ['organization_webhooks', 'messages'])
       await expect(reader.sql`select * from ${reader.sql(table)}`).rejects.toThrow(/permission denied/);
+  });
+
+  it('have messages that no list of operators shows, and that no operator sends again', async () => {
+    await openOrganizations();
+    const { id } = await add('one', ['clusters']);
+    const { db } = scene.store;
+    const mark = await alertActivity(db);
+    await enqueue(db, [{ to: { webhook: id }, body: { type: 'webhook.test' } }]);
+    const [message] = await scene.sql<{ id: number }[]>`select id::int from messages`;
+    expect(await findDeliveries(db, { limit: undefined })).toEqual({ total: 0, rows: [] });
+    expect(await sendAgain(db, message?.id ?? 0, OPERATOR)).toBeUndefined();
+    expect(await alertActivity(db)).toBe(mark);
+    expect(await dueRecipients(db)).toEqual([{ webhook: id }]);
+    await removeWebhook(db, await organization('one'), id, OPERATOR);
+    expect(await scene.sql`select from messages`).toHaveLength(0);
   });
 
   it('are audited without their secrets, limited, and deleted with their organization', async () => {
