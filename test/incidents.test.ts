@@ -6,7 +6,7 @@ import { composeWorker } from '../src/app/worker.ts';
 import { readConfig } from '../src/config/config.ts';
 import { redisReady } from '../src/redis/redis.ts';
 import type { Answer } from '../src/snapshot/document/answer.ts';
-import { startPulse } from '../src/snapshot/publish/pulse.ts';
+import { startHeartbeat } from '../src/snapshot/publish/publisher.ts';
 import type { RetryPolicy } from '../src/sources/http/retries.ts';
 import type { SyncResult } from '../src/sync/pipeline.ts';
 import { startWorker } from '../workers/main.ts';
@@ -53,7 +53,7 @@ async function openFleetbook(
   });
   const worker = opened.use(composeWorker(config, logger, { requestRetries }));
   await redisReady(worker.cache, 5000);
-  opened.use(startPulse(() => worker.publisher.pulse(), 100));
+  opened.use(startHeartbeat(() => worker.publisher.heartbeat(), 100));
   const closing = opened.move();
   async function readFromRedis(): Promise<Record<string, Shown> | undefined> {
     await using reader = await composeReader(config, silent);

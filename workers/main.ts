@@ -19,9 +19,9 @@ import { makeExports } from '../src/features/exports/exports.ts';
 import { checkRedis } from '../src/redis/check-server.ts';
 import { type RedisClient, redisReady } from '../src/redis/redis.ts';
 import type { ComparisonObserver } from '../src/snapshot/publish/comparison.ts';
+import { startPublishLoop } from '../src/snapshot/publish/publish-loop.ts';
 import type { PublishObserver } from '../src/snapshot/publish/publisher.ts';
-import { startPulse } from '../src/snapshot/publish/pulse.ts';
-import { startRounds } from '../src/snapshot/publish/rounds.ts';
+import { startHeartbeat } from '../src/snapshot/publish/publisher.ts';
 import type { RetryPolicy } from '../src/sources/http/retries.ts';
 import { discontinueEnded } from '../src/sync/catalogue/end-of-sale.ts';
 import { pruneRuns } from '../src/sync/runs/run.ts';
@@ -85,9 +85,9 @@ export async function startWorker(
     });
 
     const { publisher, cache, store } = worker;
-    closing.use(startPulse(() => publisher.pulse()));
-    const rounds = startRounds({ publisher, cache, onLost: store.onLost, logger });
-    closing.defer(() => withTimeout(SHORT_CLOSE_WITHIN_MS, rounds[Symbol.asyncDispose]()));
+    closing.use(startHeartbeat(() => publisher.heartbeat()));
+    const publishing = startPublishLoop({ publisher, cache, onLost: store.onLost, logger });
+    closing.defer(() => withTimeout(SHORT_CLOSE_WITHIN_MS, publishing[Symbol.asyncDispose]()));
     makeExports({ config, logger, closing, store, registry });
     const clocks = new Scheduler({
       db: store.db,

@@ -8,7 +8,7 @@ import type { Sql } from '../../src/db/connection/connect.ts';
 import { SCOPES } from '../../src/domain/scope.ts';
 import { hashToken, newToken } from '../../src/domain/token.ts';
 import { redisReady } from '../../src/redis/redis.ts';
-import { startPulse } from '../../src/snapshot/publish/pulse.ts';
+import { startHeartbeat } from '../../src/snapshot/publish/publisher.ts';
 
 export const PROVIDER = 900;
 
@@ -137,11 +137,11 @@ export async function openPublisher(databaseUrl: string, redisUrl: string): Prom
   );
   await redisReady(worker.cache, 10_000);
   // Without it readers trust neither the cache nor their memory.
-  const pulse = startPulse(() => worker.publisher.pulse());
+  const heartbeat = startHeartbeat(() => worker.publisher.heartbeat());
   return {
     publish: async () => (await worker.publisher.publishDirty()).published,
     async [Symbol.asyncDispose]() {
-      pulse[Symbol.dispose]();
+      heartbeat[Symbol.dispose]();
       await worker[Symbol.asyncDispose]();
     },
   };

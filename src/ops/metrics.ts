@@ -92,7 +92,7 @@ export function primaryMetrics(wanted: number, ready: () => number) {
   return { registry, replaced: () => replacements.inc() };
 }
 
-/** Verdicts that are mismatches; see snapshot/publish/verdict.ts. */
+/** Verdicts that are mismatches; see snapshot/publish/compare-document.ts. */
 const CACHE_VERDICTS = ['ahead', 'behind', 'damaged', 'different', 'missing'];
 const DOCUMENT_KINDS = ['clusters', 'columns', 'price-book', 'providers', 'region', 'token'];
 

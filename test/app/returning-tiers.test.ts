@@ -5,7 +5,7 @@ import { composeReader, type Reader } from '../../src/app/reader.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { createToken } from '../../src/db/tokens.ts';
 import { type Answer, Unavailable } from '../../src/snapshot/document/answer.ts';
-import { startPulse } from '../../src/snapshot/publish/pulse.ts';
+import { startHeartbeat } from '../../src/snapshot/publish/publisher.ts';
 import { reprice } from '../snapshot/rows.ts';
 import { sceneForEachTest } from '../snapshot/scene.ts';
 import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';
@@ -72,7 +72,7 @@ it('a reader that starts without any of them answers with the others’ data, is
   }));
   await scene.publisher.publishDirty();
   await using opened = new AsyncDisposableStack();
-  opened.use(startPulse(() => scene.publisher.pulse(), 100));
+  opened.use(startHeartbeat(() => scene.publisher.heartbeat(), 100));
   const queue = opened.use(await startTestRedis());
   const open = async (away: readonly TierName[]): Promise<World> => {
     const way = async (url: string) => opened.use(await faultProxy(url));

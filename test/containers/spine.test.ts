@@ -7,7 +7,7 @@ import { migrate } from '../../src/db/migration/migrate.ts';
 import { SAMPLE_RATES } from '../../src/dev/sample/rates.ts';
 import { SAMPLE_HETZNER_TOKEN, startSampleUpstream } from '../../src/dev/sample/upstream.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
-import { startPulse } from '../../src/snapshot/publish/pulse.ts';
+import { startHeartbeat } from '../../src/snapshot/publish/publisher.ts';
 import { startWorker } from '../../workers/main.ts';
 import { DOCKER, needs } from '../support/needs.ts';
 import { until } from '../support/until.ts';
@@ -44,7 +44,7 @@ describe(
     /** Reads each region's list of machines, with the tier that answered. */
     async function readAll() {
       await using reader = await composeReader(config, logger);
-      // The reader trusts the cache from the first pulse on.
+      // The reader trusts the cache from the first heartbeat on.
       await until(async () => (await reader.readiness()).checks.cache === 'ok');
       const listing = await reader.catalogue.providers();
       const providers = JSON.parse(listing.body.identity.toString()) as {
@@ -79,7 +79,7 @@ describe(
     it('is synced, published, read from Redis, and read from PostgreSQL once Redis is empty', async () => {
       await using writer = composeWorker(config, logger);
       await redisReady(writer.cache, 10_000);
-      using _pulse = startPulse(() => writer.publisher.pulse());
+      using _heartbeat = startHeartbeat(() => writer.publisher.heartbeat());
       for (const source of config.sources) {
         expect(await writer.runSource(source)).toMatchObject({ outcome: 'changed', broken: [] });
       }

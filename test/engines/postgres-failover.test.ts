@@ -6,7 +6,7 @@ import { composeReader } from '../../src/app/reader.ts';
 import { composeWorker } from '../../src/app/worker.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { createToken } from '../../src/db/tokens.ts';
-import { startPulse } from '../../src/snapshot/publish/pulse.ts';
+import { startHeartbeat } from '../../src/snapshot/publish/publisher.ts';
 import { addSample, reprice } from '../snapshot/rows.ts';
 import { faultProxy } from '../support/fault-proxy.ts';
 import { startReplicatedPostgres } from '../support/postgres-replica.ts';
@@ -26,7 +26,7 @@ it('a reader and a worker continue with the promoted replica, without a restart 
     REDIS_URL: redis.url,
   });
   await using worker = composeWorker(config, silent);
-  using _pulse = startPulse(() => worker.publisher.pulse(), 100);
+  using _heartbeat = startHeartbeat(() => worker.publisher.heartbeat(), 100);
   await using reader = await composeReader(config, silent);
   const { sql, db } = worker.store;
   const sample = await addSample(sql);

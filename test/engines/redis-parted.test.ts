@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../src/db/tokens.ts';
-import { startPulse } from '../../src/snapshot/publish/pulse.ts';
+import { startHeartbeat } from '../../src/snapshot/publish/publisher.ts';
 import { watchLineage } from '../../src/snapshot/read/current-lineage.ts';
 import { addMachine, addRegion, addSample, reprice } from '../snapshot/rows.ts';
 import { openScene, type ReaderOptions, type Scene, type TestReader } from '../snapshot/scene.ts';
@@ -149,7 +149,7 @@ describe.each(Object.entries(ENGINES))('%s', { ...CAN_BE_PARTED, timeout: 240_00
       });
       await scene.publisher.publishDirty();
       using closing = new DisposableStack();
-      closing.use(startPulse(() => scene.publisher.pulse()));
+      closing.use(startHeartbeat(() => scene.publisher.heartbeat()));
       const open = async (url: string) => {
         const reader = scene.reader({ redisUrl: url, silentAfterMs });
         closing.use(watchLineage(() => reader.documents.checkPostgres()));
@@ -207,7 +207,7 @@ it('readers with a subscription to the node that is cut off subscribe to another
   await using scene = await openScene(cluster);
   await addSample(scene.sql);
   await scene.publisher.publishDirty();
-  using _pulse = startPulse(() => scene.publisher.pulse());
+  using _heartbeat = startHeartbeat(() => scene.publisher.heartbeat());
   const subscriberUrl = urlOf(cluster, [alone, ...others.slice(0, 1)]);
   const options: Partial<ReaderOptions> = { redisUrl: cluster.url, subscriberUrl, silentAfterMs };
   const readers: TestReader[] = [];

@@ -4,8 +4,7 @@ import { createToken, revokeToken } from '../../src/db/tokens.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { Unavailable } from '../../src/snapshot/document/answer.ts';
 import { withFence } from '../../src/snapshot/publish/fence.ts';
-import { Publisher } from '../../src/snapshot/publish/publisher.ts';
-import { startPulse } from '../../src/snapshot/publish/pulse.ts';
+import { Publisher, startHeartbeat } from '../../src/snapshot/publish/publisher.ts';
 import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -20,11 +19,11 @@ import {
 } from './scene.ts';
 
 const scene = sceneForEachTest();
-/** Milliseconds. The pulses of these tests are ten times as frequent. */
+/** Milliseconds. The heartbeats of these tests are ten times as frequent. */
 const silentAfterMs = 500;
-const PULSE_MS = 50;
-/** Long enough for the publisher to publish before its next pulse, see `Publisher.pulse`. */
-const PULSE_GAP_MS = 1500;
+const HEARTBEAT_MS = 50;
+/** Long enough for the publisher to publish before its next heartbeat, see `Publisher.heartbeat`. */
+const HEARTBEAT_GAP_MS = 1500;
 
 let way: FaultProxy;
 let publisher: Publisher;
@@ -43,7 +42,7 @@ beforeEach(async () => {
     scopes: ['machines:read'],
   }));
   await publisher.publishDirty();
-  opened.use(startPulse(() => publisher.pulse(), PULSE_MS));
+  opened.use(startHeartbeat(() => publisher.heartbeat(), HEARTBEAT_MS));
   return () => opened.disposeAsync();
 });
 
@@ -67,7 +66,7 @@ async function isRefused({ tokens }: TestReader): Promise<boolean> {
   }
 }
 
-/** The readers no longer receive the publishers' pulses. */
+/** The readers no longer receive the publishers' heartbeats. */
 async function cutOff(...readers: TestReader[]): Promise<void> {
   await way.refuse();
   await until(() => readers.every(({ link }) => link.publisher === 'silent' && !link.linked));
@@ -92,8 +91,8 @@ describe('a reader whose publishers lost the cache', () => {
     const since = performance.now();
     await until(() => cut.link.publisher === 'silent' && !cut.link.linked);
     await reprice(scene.sql, scene.sample.small, '0.75');
-    await until(() => performance.now() - since > PULSE_GAP_MS);
-    // A pulse that was already sent arrives first.
+    await until(() => performance.now() - since > HEARTBEAT_GAP_MS);
+    // A heartbeat that was already sent arrives first.
     await way.heal();
     await until(() => cut.link.linked);
     expect(await priceAt(cut)).toBe(0.75);
@@ -121,7 +120,7 @@ describe('a reader whose publishers lost the cache', () => {
     await cutOff(cut);
     await revokeToken(scene.store.db, tokenId);
     expect(await cut.tokens.verify(token)).toBeUndefined();
-    // A reader that starts now has received no pulse yet.
+    // A reader that starts now has received no heartbeat yet.
     expect(await reader().tokens.verify(token)).toBeUndefined();
   });
 
@@ -148,7 +147,7 @@ describe('without PostgreSQL as well', () => {
   // No process listens there.
   const databaseUrl = 'postgres://unknown@127.0.0.1:1/none';
 
-  it('the cache answers, with the time of the last pulse, and tokens are valid until their limit', async () => {
+  it('the cache answers, with the time of the last heartbeat, and tokens are valid until their limit', async () => {
     const alone = await linkedReader({ databaseUrl });
     const strict = await linkedReader({ databaseUrl, tokenStaleLimitMs: silentAfterMs });
     await cutOff(alone, strict);
@@ -185,7 +184,7 @@ describe('without PostgreSQL as well', () => {
     expect((await reading).tier).toBe('redis');
   });
 
-  it('a reader that starts now trusts the cache after its first pulse', async () => {
+  it('a reader that starts now trusts the cache after its first heartbeat', async () => {
     const alone = reader({ databaseUrl });
     await until(() => alone.link.isConnected);
     await until(() => alone.catalogue.providers());
@@ -216,13 +215,13 @@ describe('a linked reader', () => {
     }
   });
 
-  it('receives pulses through a cache that accepts no writes', async () => {
+  it('receives heartbeats through a cache that accepts no writes', async () => {
     await using full = await startTestRedis(['--maxmemory-policy', 'noeviction']);
     await using own = await openScene(full);
     await addSample(own.sql);
     await own.publisher.publishDirty();
     await own.cache.config('SET', 'maxmemory', '1');
-    using _pulse = startPulse(() => own.publisher.pulse(), PULSE_MS);
+    using _heartbeat = startHeartbeat(() => own.publisher.heartbeat(), HEARTBEAT_MS);
     const linked = own.reader({ silentAfterMs });
     await linked.catalogue.providers();
     await expect(until(() => linked.link.linked)).resolves.toBe(true);

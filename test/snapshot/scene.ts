@@ -60,7 +60,7 @@ export interface ReaderOptions {
   readonly pollMs?: number;
   /** Milliseconds until a reply of the cache is late. */
   readonly cacheDeadlineMs?: number;
-  /** Milliseconds without a publisher's pulse. By default readers need none, since scenes have no worker. */
+  /** Milliseconds without a publisher's heartbeat. By default readers need none, since scenes have no worker. */
   readonly silentAfterMs?: number;
   readonly memoryLimit?: number;
   /** Bytes for the index of machines. */

@@ -4,8 +4,7 @@ import { openStore, type Store } from '../../src/db/connection/connect.ts';
 import { createToken } from '../../src/db/tokens.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { withFence } from '../../src/snapshot/publish/fence.ts';
-import { Publisher } from '../../src/snapshot/publish/publisher.ts';
-import { startPulse } from '../../src/snapshot/publish/pulse.ts';
+import { Publisher, startHeartbeat } from '../../src/snapshot/publish/publisher.ts';
 import { addMachines, addPlan, addSample, type Sample } from '../snapshot/rows.ts';
 import { createDatabase } from './postgres.ts';
 import { startTestRedis } from './redis.ts';
@@ -60,16 +59,16 @@ export async function startPublished(): Promise<Published> {
 
 export interface RunningPublisher extends Disposable, Pick<Publisher, 'publishDirty'> {}
 
-/** A publisher with a worker's pulse: readers trust the cache while they receive it. */
+/** A publisher with a worker's heartbeat: readers trust the cache while they receive it. */
 export async function startPublisher(db: Store['db'], redisUrl: string): Promise<RunningPublisher> {
   const cache = withFence(openRedis(redisUrl, 'publisher', () => {}));
   await redisReady(cache, 5000);
   const publisher = new Publisher(db, cache);
-  const pulse = startPulse(() => publisher.pulse(), 100);
+  const heartbeat = startHeartbeat(() => publisher.heartbeat(), 100);
   return {
     publishDirty: () => publisher.publishDirty(),
     [Symbol.dispose]() {
-      pulse[Symbol.dispose]();
+      heartbeat[Symbol.dispose]();
       cache.disconnect();
     },
   };

@@ -99,9 +99,9 @@ export class CacheKeys {
     return `${this.#prefix(0)}published`;
   }
 
-  /** Channel of `<revision of the lane> pulse <lane>`. */
-  get pulses(): string {
-    return `${this.#prefix(0)}pulses`;
+  /** Channel of `<revision of the lane> heartbeat <lane>`. */
+  get heartbeats(): string {
+    return `${this.#prefix(0)}heartbeats`;
   }
 
   get verified(): string {

@@ -4,7 +4,6 @@ import { allVersions, raiseVersion, type StoredVersion } from '../../db/versions
 import { documentsOfRow } from '../../domain/document-name.ts';
 import { steadyNow } from '../../domain/steady-now.ts';
 import { documentId } from '../document/keys.ts';
-import type { Outcome, Route } from './publish-documents.ts';
 import {
   type Compared,
   compareDocument,
@@ -12,7 +11,8 @@ import {
   dropDamaged,
   type Expected,
   type Verdict,
-} from './verdict.ts';
+} from './compare-document.ts';
+import type { Outcome, Route } from './publish-documents.ts';
 
 /** Durations in seconds, instants in seconds since the epoch. */
 export interface ComparisonObserver {

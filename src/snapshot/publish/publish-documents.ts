@@ -9,8 +9,8 @@ import { type DocumentContent, decodeDocument, encodeDocument } from '../documen
 import type { CacheKeys } from '../document/keys.ts';
 import { loadContents } from '../document/load.ts';
 import { indexMachines } from '../document/machine-index.ts';
+import { dropDamaged } from './compare-document.ts';
 import { announce, setIfNewer } from './fence.ts';
-import { dropDamaged } from './verdict.ts';
 
 /** Documents that are read and encoded at once. More would need more memory and block the event loop for longer. */
 const CONCURRENCY = 2;

@@ -42,11 +42,13 @@ const FOREIGN = 'this database is a restored backup, a copy of another one, or a
 const DOCUMENTS_AT_ONCE = 200;
 type Stamps = ReadonlyMap<string, string>;
 
+/** Milliseconds between the starts of two heartbeats of a worker. A reader expects one in three of them, see read/heartbeats.ts. */
+const HEARTBEAT_EVERY_MS = 500;
 /**
- * Longest time (ms) between the starts of two pulses, see read/pulses.ts. The limit of readers is 500 ms longer, because a
- * hanging pulse started up to 500 ms after the one before.
+ * Longest time (ms) between the starts of two heartbeats, see read/heartbeats.ts. The limit of readers is 500 ms longer, because a
+ * hanging heartbeat started up to 500 ms after the one before.
  */
-const PULSE_GAP_MS = 1000;
+const HEARTBEAT_GAP_MS = 1000;
 
 /**
  * Copies documents from Postgres to the cache. Any number of publishers may run at once: the fence in Redis keeps the newest
@@ -59,10 +61,10 @@ export class Publisher {
   readonly #comparison: Comparison;
   readonly #machineIndex = new MachineIndexRepair();
   #lineage: string | undefined;
-  /** Identifies this publisher's pulses. */
+  /** Identifies this publisher's heartbeats. */
   readonly #id = randomUUID();
-  /** Start of the last pulse that the cache answered, by `performance.now()`. */
-  #pulsedAt = performance.now();
+  /** Start of the last heartbeat that the cache answered, by `performance.now()`. */
+  #beatAt = performance.now();
 
   /** @param db acts as the worker @param redis has the scripts of `withFence` */
   constructor(db: ClientDatabase, redis: RedisClient, options: PublisherOptions = {}) {
@@ -84,27 +86,27 @@ export class Publisher {
 
   /**
    * Announces in each lane that a publisher reaches the cache. It writes nothing, so it passes a full cache. After a gap it
-   * publishes dirty documents first, because readers trust the cache from this pulse on. It never rejects.
+   * publishes dirty documents first, because readers trust the cache from this heartbeat on. It never rejects.
    */
-  async pulse(): Promise<void> {
+  async heartbeat(): Promise<void> {
     if (this.#redis.status !== 'ready') return;
-    if (performance.now() - this.#pulsedAt > PULSE_GAP_MS) {
+    if (performance.now() - this.#beatAt > HEARTBEAT_GAP_MS) {
       // Readers know the documents that the cache has rejected.
       const isCaughtUp = await this.publishDirty().then(() => true, isRejection);
       if (!isCaughtUp) return;
     }
-    // After the catch-up: it may last longer than a gap on a busy machine, and the next pulse must not need another one.
+    // After the catch-up: it may last longer than a gap on a busy machine, and the next heartbeat must not need another one.
     const began = performance.now();
     const lineage = this.#lineage ?? (await this.#redis.get(LINEAGE_KEY).catch(() => null));
     if (lineage === null) return;
     const keys = this.#keysOf(lineage);
     const sent = await Promise.allSettled(
       Array.from({ length: keys.lanes }, (_, lane) =>
-        this.#redis.fleetbookAnnounce(keys.revision(lane), keys.pulses, this.#id, String(lane)),
+        this.#redis.fleetbookAnnounce(keys.revision(lane), keys.heartbeats, this.#id, String(lane)),
       ),
     );
-    // The start counts, because a slow pulse is a gap as well.
-    if (sent.every(({ status }) => status === 'fulfilled')) this.#pulsedAt = began;
+    // The start counts, because a slow heartbeat is a gap as well.
+    if (sent.every(({ status }) => status === 'fulfilled')) this.#beatAt = began;
   }
 
   /**
@@ -240,6 +242,26 @@ export class Publisher {
     if (begun) this.#options.onLineage?.(begun, why);
     return begun;
   }
+}
+
+/** Sends heartbeats until it is disposed of. The next heartbeat starts at once after one that lasted longer than the pause. */
+export function startHeartbeat(heartbeat: () => Promise<void>, everyMs = HEARTBEAT_EVERY_MS): Disposable {
+  let timer: NodeJS.Timeout | undefined;
+  let isOver = false;
+  const beat = async () => {
+    const began = performance.now();
+    await heartbeat();
+    if (isOver) return;
+    const pause = Math.max(0, began + everyMs - performance.now());
+    timer = setTimeout(() => void beat(), pause).unref();
+  };
+  void beat();
+  return {
+    [Symbol.dispose]() {
+      isOver = true;
+      clearTimeout(timer);
+    },
+  };
 }
 
 const idsOf = ({ name }: VersionedDocument): string[] => documentsOfRow(name).map(documentId);

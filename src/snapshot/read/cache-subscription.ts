@@ -5,7 +5,7 @@ import { steadyNow } from '../../domain/steady-now.ts';
 import type { RedisClient } from '../../redis/redis.ts';
 import { type CacheKeys, lanesOf } from '../document/keys.ts';
 import { CacheCommands, readState } from './cache-commands.ts';
-import { type PublisherState, Pulses } from './pulses.ts';
+import { Heartbeats, type PublisherState } from './heartbeats.ts';
 
 interface CacheSubscriptionEvents {
   onPublished(id: string, version: number): void;
@@ -34,7 +34,7 @@ interface CacheSubscriptionOptions {
 /** One slow answer is no outage. */
 const MISSED_POLLS_TO_UNLINK = 2;
 const RETRY_POLL_MS = 200;
-const CHECK_PULSES_MS = 100;
+const CHECK_HEARTBEATS_MS = 100;
 /** Largest delay of a message behind its revision within a cluster (ms). */
 const BETWEEN_NODES_MS = 100;
 const SILENT_CHECKS_TO_RESUBSCRIBE = 3;
@@ -44,11 +44,11 @@ const EPOCHS_REMEMBERED = 10_000;
 /**
  * A reader's connection to the cache. It decides whether memory is current.
  *
- *     down ──subscribed──▶ subscribed ──pulse, revision read──▶ linked
- *       ▲                                                        │
- *       └── connection lost, no answer to a poll, or no pulse ◀──┘
+ *     down ──subscribed──▶ subscribed ──heartbeat, revision read──▶ linked
+ *       ▲                                                            │
+ *       └── connection lost, no answer to a poll, or no heartbeat ◀──┘
  *
- * Pulses prove that publishers reach the cache, and their messages this reader. While linked, every publication arrives as a
+ * Heartbeats prove that publishers reach the cache, and their messages this reader. While linked, every publication arrives as a
  * message with the revision of its lane, so the next poll detects a lost one. A ping is answered after all earlier messages;
  * in a cluster those of other nodes may be a moment late. A document of an earlier epoch is compared before its next use.
  */
@@ -59,12 +59,12 @@ export class CacheSubscription implements AsyncDisposable {
   readonly #logger: Logger;
   readonly #now: () => number;
   readonly #timers: readonly NodeJS.Timeout[];
-  readonly #pulses: Pulses;
+  readonly #heartbeats: Heartbeats;
   #keys: CacheKeys | undefined;
   #events: CacheSubscriptionEvents | undefined;
   #subscribedTo: string | undefined;
   readonly #revisions = new Revisions();
-  /** Consecutive checks without a pulse, or with revisions that no message announced. */
+  /** Consecutive checks without a heartbeat, or with revisions that no message announced. */
   #silentChecks = 0;
   #linked = false;
   #epoch = 1;
@@ -78,12 +78,12 @@ export class CacheSubscription implements AsyncDisposable {
     this.#subscriber = options.subscriber;
     this.#logger = options.logger;
     this.#now = options.now ?? steadyNow;
-    this.#pulses = new Pulses(options.silentAfterMs);
+    this.#heartbeats = new Heartbeats(options.silentAfterMs);
     this.commands = new CacheCommands(options.commands, options.logger, this.#now, options.deadlineMs);
     this.#subscriber.on('message', (channel: string, message: string) => {
       // After a reconnect the client subscribes to the channels of former lineages too.
       if (channel === this.#keys?.published) this.#onMessage(message);
-      else if (channel === this.#keys?.pulses) this.#onPulse(message);
+      else if (channel === this.#keys?.heartbeats) this.#onHeartbeat(message);
     });
     this.#subscriber.on('ready', () => {
       this.#subscribedTo = undefined;
@@ -95,7 +95,7 @@ export class CacheSubscription implements AsyncDisposable {
       setInterval(() => void this.poll(), options.pollMs ?? 1000).unref(),
       setInterval(() => {
         if (this.#linked && this.publisher !== 'reachable') void this.poll();
-      }, CHECK_PULSES_MS).unref(),
+      }, CHECK_HEARTBEATS_MS).unref(),
     ];
   }
 
@@ -107,7 +107,7 @@ export class CacheSubscription implements AsyncDisposable {
     this.commands.isOff = false;
     this.#keys = keys;
     this.#events = events;
-    this.#pulses.restart(keys.lanes);
+    this.#heartbeats.restart(keys.lanes);
     this.#unlink();
     void this.#pollAgain();
   }
@@ -121,7 +121,7 @@ export class CacheSubscription implements AsyncDisposable {
   }
 
   /**
-   * True while messages arrive: memory of the current epoch equals the cache. Each read checks the last pulse: a process that was
+   * True while messages arrive: memory of the current epoch equals the cache. Each read checks the last heartbeat: a process that was
    * frozen answers requests before its late timers run, and before it has received its messages.
    */
   get linked(): boolean {
@@ -135,12 +135,12 @@ export class CacheSubscription implements AsyncDisposable {
 
   /** Whether publishers reach this cache. Otherwise only Postgres has the current documents. */
   get publisher(): PublisherState {
-    return this.#pulses.state;
+    return this.#heartbeats.state;
   }
 
-  /** The time of the last pulse in milliseconds; before the first pulse, the time of the subscription. */
-  get lastPulseAt(): number {
-    return this.#now() - this.#pulses.ageMs;
+  /** The time of the last heartbeat in milliseconds; before the first heartbeat, the time of the subscription. */
+  get lastHeartbeatAt(): number {
+    return this.#now() - this.#heartbeats.ageMs;
   }
 
   /** Grows by each possible loss of messages. */
@@ -189,13 +189,13 @@ export class CacheSubscription implements AsyncDisposable {
     if (lineage !== null && lineage !== keys.lineage) this.#events?.onLineage(lineage);
     const isSubscribed = this.#isSubscribed(keys);
     if (!isSubscribed || this.publisher !== 'reachable') {
-      if (isSubscribed) await this.#awaitPulses(keys);
+      if (isSubscribed) await this.#awaitHeartbeats(keys);
       this.#events?.onVerified(verified, false);
       return;
     }
     await this.#compare(keys, revisions, before);
     if (keys !== this.#keys) return;
-    if (this.#linked) this.#confirmedAt.set(this.#epoch, Math.min(at, this.lastPulseAt));
+    if (this.#linked) this.#confirmedAt.set(this.#epoch, Math.min(at, this.lastHeartbeatAt));
     this.#events?.onVerified(verified, this.#linked);
   }
 
@@ -223,15 +223,15 @@ export class CacheSubscription implements AsyncDisposable {
     if (this.#subscriber.status !== 'ready' || this.#isSubscribed(keys)) return;
     try {
       if (this.#subscribedTo) await this.#subscriber.unsubscribe();
-      await this.#subscriber.subscribe(keys.published, keys.pulses);
+      await this.#subscriber.subscribe(keys.published, keys.heartbeats);
       this.#subscribedTo = keys.published;
     } catch (error) {
       this.#resubscribe('the cache refused the subscription', error);
     }
   }
 
-  /** A busy process has not read its messages: they arrive before the answer to the ping. Without a pulse it unlinks. */
-  async #awaitPulses(keys: CacheKeys): Promise<void> {
+  /** A busy process has not read its messages: they arrive before the answer to the ping. Without a heartbeat it unlinks. */
+  async #awaitHeartbeats(keys: CacheKeys): Promise<void> {
     if (this.#linked) {
       await this.#subscriber.ping().catch(() => {});
       if (keys === this.#keys && this.publisher !== 'reachable')
@@ -282,10 +282,10 @@ export class CacheSubscription implements AsyncDisposable {
     if (this.#linked && !isNext) this.#newEpoch();
   }
 
-  #onPulse(message: string): void {
-    const wasReachable = this.#pulses.state === 'reachable';
+  #onHeartbeat(message: string): void {
+    const wasReachable = this.#heartbeats.state === 'reachable';
     const [, publisher = '', lane] = message.split(' ');
-    this.#pulses.received(Number(lane), publisher);
+    this.#heartbeats.received(Number(lane), publisher);
     if (!wasReachable && this.publisher === 'reachable') void this.#pollAgain();
   }
 

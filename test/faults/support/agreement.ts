@@ -6,7 +6,7 @@ import { documentsOfRow, type RowName } from '../../../src/domain/document-name.
 import type { RedisClient } from '../../../src/redis/redis.ts';
 import { CacheKeys, documentId, lanesOf } from '../../../src/snapshot/document/keys.ts';
 import { loadContent, loadFreshness } from '../../../src/snapshot/document/load.ts';
-import { compareDocument } from '../../../src/snapshot/publish/verdict.ts';
+import { compareDocument } from '../../../src/snapshot/publish/compare-document.ts';
 
 export interface Agreeing {
   /** Acts as the worker. */

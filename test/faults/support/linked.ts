@@ -1,7 +1,7 @@
 /** Checks that readers, or all processes, use the cache. */
 import type { Stack } from './stack.ts';
 
-/** Returns true if each reader receives the worker's pulses. */
+/** Returns true if each reader receives the worker's heartbeats. */
 export async function areLinked({ readers }: Pick<Stack, 'readers'>): Promise<boolean> {
   const linked = await Promise.all(
     readers.map(async ({ url }) => {

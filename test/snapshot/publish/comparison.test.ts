@@ -9,10 +9,10 @@ import { cacheComparison } from '../../../src/ops/metrics.ts';
 import { decodeDocument, encodeDocument, HEADER_LENGTH } from '../../../src/snapshot/document/format.ts';
 import { type DocumentName, documentId } from '../../../src/snapshot/document/keys.ts';
 import { loadContent } from '../../../src/snapshot/document/load.ts';
+import type { Verdict } from '../../../src/snapshot/publish/compare-document.ts';
 import { setIfNewer } from '../../../src/snapshot/publish/fence.ts';
+import { startPublishLoop } from '../../../src/snapshot/publish/publish-loop.ts';
 import { Publisher } from '../../../src/snapshot/publish/publisher.ts';
-import { startRounds } from '../../../src/snapshot/publish/rounds.ts';
-import type { Verdict } from '../../../src/snapshot/publish/verdict.ts';
 import { until } from '../../support/until.ts';
 import { addOrganization, reprice } from '../rows.ts';
 import { sceneForEachTest } from '../scene.ts';
@@ -279,7 +279,7 @@ describe('the comparison', () => {
     altered[altered.length - 1] = (altered[altered.length - 1] ?? 0) ^ 255;
     await scene.cache.set(key(), altered);
     const { cache, store } = scene;
-    await using _ = startRounds({ publisher, cache, onLost: store.onLost, logger, compareEveryMs: 20 });
+    await using _ = startPublishLoop({ publisher, cache, onLost: store.onLost, logger, compareEveryMs: 20 });
     await until(async () => decodeDocument(region(), await stored()));
     await until(async () => {
       const text = await registry.metrics();
@@ -310,7 +310,7 @@ describe('the comparison', () => {
     });
     const logger = pino({}, { write: (line: string) => void warnings.push(JSON.parse(line).msg) });
     const { onLost } = scene.store;
-    await using _ = startRounds({ publisher, cache, onLost, logger, compareEveryMs: 5 });
+    await using _ = startPublishLoop({ publisher, cache, onLost, logger, compareEveryMs: 5 });
     await until(() => warnings.length > 0);
     fails = false;
     await until(() => rounds > 2);

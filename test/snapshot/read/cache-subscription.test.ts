@@ -5,7 +5,7 @@ import { SHARED } from '../../../src/http/response-cache.ts';
 import { encodeDocument } from '../../../src/snapshot/document/format.ts';
 import type { DocumentName } from '../../../src/snapshot/document/keys.ts';
 import { loadContent } from '../../../src/snapshot/document/load.ts';
-import { startPulse } from '../../../src/snapshot/publish/pulse.ts';
+import { startHeartbeat } from '../../../src/snapshot/publish/publisher.ts';
 import { faultProxy } from '../../support/fault-proxy.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
@@ -225,7 +225,7 @@ const freeze = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer
 
 it('a process that was frozen is not linked until it has received its messages', async () => {
   await scene.publisher.publishDirty();
-  using _pulse = startPulse(() => scene.publisher.pulse(), 50);
+  using _heartbeat = startHeartbeat(() => scene.publisher.heartbeat(), 50);
   const reader = await scene.linkedReader({ silentAfterMs: 400, pollMs: 20 });
   const { documents, link, responses } = reader;
   await documents.get(region());

@@ -104,7 +104,7 @@ async function openInstallation(
     const app = buildApp({ ...composed, ...options });
     processes.defer(() => app.close());
     await app.listen({ host: '127.0.0.1', port: 0 });
-    // Only with a worker's pulses a reader trusts the cache.
+    // Only with a worker's heartbeats a reader trusts the cache.
     await until(async () => {
       const { ready, checks } = await composed.readiness();
       return ready && (!hasWorker || checks.cache === 'ok');

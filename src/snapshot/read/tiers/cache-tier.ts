@@ -34,10 +34,10 @@ export class CacheTier {
     return wanted.cached ? this.#confirm(wanted, wanted.cached) : this.#read(wanted);
   }
 
-  /** Reads a cache that publishers may not reach: its document was current at their last pulse. */
+  /** Reads a cache that publishers may not reach: its document was current at their last heartbeat. */
   async recall(wanted: Wanted): Promise<Found> {
     if (this.isCurrent) return this.read(wanted);
-    const knownAt = this.#subscription.lastPulseAt;
+    const knownAt = this.#subscription.lastHeartbeatAt;
     const found = await this.#read(wanted);
     return found && { ...found, knownAt };
   }

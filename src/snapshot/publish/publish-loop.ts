@@ -11,7 +11,7 @@ const COMPARE_EVERY_MS = 5000;
 /** Ratio of the pause to the preceding comparison: comparisons take at most a twentieth of the time. */
 const PAUSE_FACTOR = 19;
 
-export interface RoundsOptions {
+export interface PublishLoopOptions {
   readonly publisher: Pick<Publisher, 'publishDirty' | 'compare'>;
   readonly cache: Pick<RedisClient, 'status' | 'on' | 'off'>;
   readonly onLost: (listener: () => void) => void;
@@ -23,7 +23,7 @@ export interface RoundsOptions {
  * Publishes dirty documents every two seconds, and compares the cache with Postgres every five. It compares at once after a
  * lost connection: the cache may have lost documents, and the database may have returned to an earlier state.
  */
-export function startRounds(options: RoundsOptions): AsyncDisposable {
+export function startPublishLoop(options: PublishLoopOptions): AsyncDisposable {
   const { publisher, cache, onLost, logger, compareEveryMs = COMPARE_EVERY_MS } = options;
   const checkEveryMs = Math.min(DIRTY_CHECK_MS, compareEveryMs);
   let running: Promise<unknown> | undefined;

@@ -5,21 +5,21 @@ const SILENT_AFTER_MS = 1500;
 
 /**
  * - `reachable`: publishers reach every lane of the cache;
- * - `awaited`: no pulse has arrived yet, and the first one may still come;
+ * - `awaited`: no heartbeat has arrived yet, and the first one may still come;
  * - `silent`: no publisher reaches the cache, or the reader and the publishers use two sides of a split cache.
  */
 export type PublisherState = 'reachable' | 'awaited' | 'silent';
 
-/** Counts the pulses that a reader receives, by lane, on the reader's monotonic clock. */
-export class Pulses {
+/** Counts the heartbeats that a reader receives, by lane, on the reader's monotonic clock. */
+export class Heartbeats {
   readonly #silentAfterMs: number;
-  /** By lane: the time of the last pulse that counts. Empty until the first pulse. */
+  /** By lane: the time of the last heartbeat that counts. Empty until the first heartbeat. */
   #receivedAt: (number | undefined)[] = [];
-  /** The time of the last pulse of each lane and publisher, the oldest first. A silence clears it. */
+  /** The time of the last heartbeat of each lane and publisher, the oldest first. A silence clears it. */
   readonly #recent = new Map<string, number>();
   #since = performance.now();
 
-  /** @param silentAfterMs `Infinity` trusts a cache without pulses */
+  /** @param silentAfterMs `Infinity` trusts a cache without heartbeats */
   constructor(silentAfterMs = SILENT_AFTER_MS) {
     this.#silentAfterMs = silentAfterMs;
   }
@@ -31,7 +31,7 @@ export class Pulses {
   }
 
   /**
-   * Records a pulse. After a silence the first pulse of a publisher does not count: the publisher may have sent it before it
+   * Records a heartbeat. After a silence the first heartbeat of a publisher does not count: the publisher may have sent it before it
    * lost the cache. Before the second one the publisher publishes everything that is dirty.
    */
   received(lane: number, publisher: string): void {
@@ -55,7 +55,7 @@ export class Pulses {
     return isComplete ? 'reachable' : 'awaited';
   }
 
-  /** Milliseconds since the last pulse of the lane that was silent for longest. */
+  /** Milliseconds since the last heartbeat of the lane that was silent for longest. */
   get ageMs(): number {
     if (this.#silentAfterMs === Number.POSITIVE_INFINITY) return 0;
     let oldest = Number.POSITIVE_INFINITY;

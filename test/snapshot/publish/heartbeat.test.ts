@@ -1,7 +1,6 @@
-/** Pulses of a slow worker. Readers read PostgreSQL while none arrives, and so make it slower. */
+/** Heartbeats of a slow worker. Readers read PostgreSQL while none arrives, and so make it slower. */
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { Publisher } from '../../../src/snapshot/publish/publisher.ts';
-import { startPulse } from '../../../src/snapshot/publish/pulse.ts';
+import { Publisher, startHeartbeat } from '../../../src/snapshot/publish/publisher.ts';
 import { sceneForEachTest } from '../scene.ts';
 
 const scene = sceneForEachTest();
@@ -30,52 +29,52 @@ function slowPublisher(roundMs: number) {
 }
 
 describe('a publisher', () => {
-  it('publishes before the first pulse after a gap', async () => {
+  it('publishes before the first heartbeat after a gap', async () => {
     const { publisher, rounds, wait } = slowPublisher(0);
-    await publisher.pulse();
+    await publisher.heartbeat();
     wait(400);
-    await publisher.pulse();
+    await publisher.heartbeat();
     expect(rounds).toEqual([]);
     wait(2000);
-    await publisher.pulse();
+    await publisher.heartbeat();
     expect(rounds).toEqual(['published']);
   });
 
   it('needs no second publication when the first one lasted longer than a gap', async () => {
     const { publisher, rounds, wait } = slowPublisher(5000);
-    await publisher.pulse();
+    await publisher.heartbeat();
     wait(2000);
-    await publisher.pulse();
+    await publisher.heartbeat();
     expect(rounds).toEqual(['published']);
     wait(400);
-    await publisher.pulse();
+    await publisher.heartbeat();
     expect(rounds).toEqual(['published']);
   });
 });
 
-describe('the pulses', () => {
+describe('the heartbeats', () => {
   it('start at equal intervals, and at once after a late one', async () => {
     vi.useFakeTimers();
-    const pulses: PromiseWithResolvers<void>[] = [];
-    const running = startPulse(() => {
-      const pulse = Promise.withResolvers<void>();
-      pulses.push(pulse);
-      return pulse.promise;
+    const heartbeats: PromiseWithResolvers<void>[] = [];
+    const running = startHeartbeat(() => {
+      const heartbeat = Promise.withResolvers<void>();
+      heartbeats.push(heartbeat);
+      return heartbeat.promise;
     }, 500);
     await vi.advanceTimersByTimeAsync(200);
-    pulses.at(-1)?.resolve();
+    heartbeats.at(-1)?.resolve();
     await vi.advanceTimersByTimeAsync(299);
-    expect(pulses).toHaveLength(1);
+    expect(heartbeats).toHaveLength(1);
     await vi.advanceTimersByTimeAsync(1);
-    expect(pulses).toHaveLength(2);
+    expect(heartbeats).toHaveLength(2);
     await vi.advanceTimersByTimeAsync(700);
-    expect(pulses).toHaveLength(2);
-    pulses.at(-1)?.resolve();
+    expect(heartbeats).toHaveLength(2);
+    heartbeats.at(-1)?.resolve();
     await vi.advanceTimersByTimeAsync(1);
-    expect(pulses).toHaveLength(3);
+    expect(heartbeats).toHaveLength(3);
     running[Symbol.dispose]();
-    pulses.at(-1)?.resolve();
+    heartbeats.at(-1)?.resolve();
     await vi.advanceTimersByTimeAsync(2000);
-    expect(pulses).toHaveLength(3);
+    expect(heartbeats).toHaveLength(3);
   });
 });
