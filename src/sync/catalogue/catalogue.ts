@@ -32,7 +32,7 @@ import {
   type CatalogueDiff,
   countChanges,
   countWithTerms,
-  diffStaged,
+  matchOffers,
   shortRegions,
   withdrawnMachines,
 } from './match.ts';
@@ -163,7 +163,7 @@ async function compareCatalogue(
   const stored = await stageStored(db, sourceId, unmodified);
   const regions = new Map([...(await storedRegions(db, provider.id, unmodified)), ...staged.regions]);
   const seen = staged.seen + stored;
-  const compared = await diffStaged(
+  const compared = await matchOffers(
     db,
     { id: sourceId, providerId: provider.id },
     {

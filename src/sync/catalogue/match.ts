@@ -96,12 +96,12 @@ export interface CatalogueDiff {
   readonly termsLost: number;
 }
 
-interface StagedBatch extends Bounds {
+interface OfferedBatch extends Bounds {
   readonly rows: number;
   readonly rejected: readonly RejectedKey[];
 }
 
-export interface StagedDiff {
+export interface MatchedOffers {
   readonly diff: CatalogueDiff;
   readonly rejected: readonly RejectedKey[];
   readonly usable: number;
@@ -114,11 +114,11 @@ const m = alias(machines, 'm');
 const r = alias(regions, 'r');
 
 /** Removes unusable staged rows and compares the rest with the stored machines. Fills `catalogueDiff` and `catalogueMissing`. */
-export async function diffStaged(
+export async function matchOffers(
   db: ConnectionDatabase,
   source: { readonly id: string; readonly providerId: number },
-  batch: StagedBatch,
-): Promise<StagedDiff> {
+  batch: OfferedBatch,
+): Promise<MatchedOffers> {
   await compare(db, source, batch.maxPrice);
   let { rows } = batch;
   let rejected = batch.rejected;
@@ -239,7 +239,11 @@ export const stateBefore = (machine: Record<keyof (typeof machines)['_']['column
  * Returns false if no staged row has a price out of range, an unknown region or the machine of another row. The rows are distinct
  * if their number equals that of the source's reported machines plus others, and no two of the others are the same.
  */
-async function mayBeUnusable(db: ConnectionDatabase, sourceId: string, batch: StagedBatch): Promise<boolean> {
+async function mayBeUnusable(
+  db: ConnectionDatabase,
+  sourceId: string,
+  batch: OfferedBatch,
+): Promise<boolean> {
   const isOther = sql`${d.isReported}
     and (${d.machineId} is null or ${d.wasRetired} or ${d.oldSource} is distinct from ${sourceId})`;
   const [row] = await db

@@ -21,7 +21,7 @@ import {
   syncBatch,
 } from '../pipeline.ts';
 import { holdClusters, saveClusters } from './held-items.ts';
-import { type ClusterDiff, computeClusterDiff, rejectStagedClusters, setRemovalAside } from './match.ts';
+import { type ClusterDiff, matchClusters, rejectUnusable, setRemovalAside } from './match.ts';
 import { type ClusterPreview, clusterPreview, sampleOfClusters } from './preview.ts';
 import { assignSlugs } from './slugs.ts';
 import { type SavedCluster, type StagedClusters, stageClusters } from './stage.ts';
@@ -76,9 +76,9 @@ function clusterKind(
     async lock() {},
 
     async compare(db, staged) {
-      const unusable = await rejectStagedClusters(db, staged.namesMachines);
+      const unusable = await rejectUnusable(db, staged.namesMachines);
       const rejected = boundedRejected([...staged.rejected, ...unusable.rejected]);
-      const diff = await computeClusterDiff(db, sourceId, rejected);
+      const diff = await matchClusters(db, sourceId, rejected);
       const rejectedCount = staged.seen - unusable.usable;
       // Neither clusters that wait for a setting nor those that an operator approved are a sign of a broken feed.
       const approvedCount = (await approvedRows(db, sourceId, rejected)).size;

@@ -51,7 +51,7 @@ type Removed = {
 };
 
 /** Removes unusable staged clusters. @param namesMachines true if some machines have a name and no shape */
-export async function rejectStagedClusters(db: ConnectionDatabase, namesMachines: boolean) {
+export async function rejectUnusable(db: ConnectionDatabase, namesMachines: boolean) {
   const orphans = await db.execute<Removed & { deleted: boolean }>(sql`
     with gone as (
       delete from ${staged}
@@ -133,7 +133,7 @@ export interface ClusterDiff {
   readonly missing: number;
 }
 
-export async function computeClusterDiff(
+export async function matchClusters(
   db: ConnectionDatabase,
   sourceId: string,
   rejected: readonly RejectedKey[],

@@ -43,7 +43,7 @@ const changes = pgTable('cluster_preview', (c) => ({
 
 type Fields = Readonly<Record<string, string | null>>;
 
-/** Call it after `computeClusterDiff`. @param limit rows of each kind, by organization; undefined for all */
+/** Call it after `matchClusters`. @param limit rows of each kind, by organization; undefined for all */
 export async function clusterPreview(
   db: ConnectionDatabase,
   limit: number | undefined,
