@@ -70,8 +70,7 @@ export function composeWorker(
         return runSource(config, store, liveRuns, source, { ...options, retries });
       }),
     async [Symbol.asyncDispose]() {
-      await liveRuns[Symbol.asyncDispose]();
-      await writer[Symbol.asyncDispose]();
+      await Promise.all([liveRuns[Symbol.asyncDispose](), writer[Symbol.asyncDispose]()]);
     },
   };
 }
