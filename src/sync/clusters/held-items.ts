@@ -27,10 +27,10 @@ const t = alias(diskTypes, 't');
 const u = alias(users, 'u');
 
 export async function holdClusters(db: ConnectionDatabase, run: Run, parts: HeldParts): Promise<void> {
-  const c = stagedClusters;
-  const item = sql`jsonb_build_object('kind', 'cluster', 'cluster', ${c.item})`;
-  const order = sql`${c.organization} collate "C", ${c.sourceKey} collate "C"`;
-  const staged = sql`select ${item}, row_number() over (order by ${order}) from ${c}`;
+  const { item: cluster, organization, sourceKey } = stagedClusters;
+  const item = sql`jsonb_build_object('kind', 'cluster', 'cluster', ${cluster})`;
+  const order = sql`${organization} collate "C", ${sourceKey} collate "C"`;
+  const staged = sql`select ${item}, row_number() over (order by ${order}) from ${stagedClusters}`;
   await holdBatch(db, run, { ...parts, others: [], staged, times: [] });
 }
 
