@@ -256,7 +256,7 @@ async function requestFollowers({ kind }: SourceConfig, config: Config, worker: 
 
 /** Requests a run of each source with machines that lacked an exchange rate which exists now. */
 export async function requestNewlyRated(config: Config, { store }: Pick<Worker, 'store'>): Promise<void> {
-  const missing = await missingRates(store.sql);
+  const missing = await missingRates(store.db);
   if (missing.size === 0) return;
   const { currency, rates } = await currentPricing(store, config.settings, new Date());
   const isKnown = (code: string) => code === currency || rates[code] !== undefined;

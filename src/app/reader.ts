@@ -102,7 +102,7 @@ export async function composeReader(
   const primaryServer = readerPrimary(config);
   const primary = primaryServer && open(primaryServer, Math.ceil(settings.POSTGRES_READS * SHARE_OF_PRIMARY));
   const replica = primary && openReplica({ replica: store, primary });
-  const tokenUse = closing.use(new TokenUse({ sql: (primary ?? store).sql, logger }));
+  const tokenUse = closing.use(new TokenUse({ db: (primary ?? store).db, logger }));
   const documents = new Documents({
     postgres: replica?.source ?? store,
     subscription,

@@ -48,7 +48,7 @@ export function composeWorker(
   let adopted = false;
   let lastChange: CurrencyChange['outcome'] | undefined;
   const adopt = async () => {
-    if (adopted || (!decidesCurrency && (await storedCurrency(store.sql)) !== undefined)) return;
+    if (adopted || (!decidesCurrency && (await storedCurrency(store.db)) !== undefined)) return;
     const change = await adoptCurrency(store, config.settings, new Date());
     adopted = change.outcome !== 'no rate';
     // Every run tries again, but the same outcome is logged once.

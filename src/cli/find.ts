@@ -35,10 +35,10 @@ export async function machinesCommand(
 ): Promise<void> {
   const limit = pageLimit(options) ?? EVERY_ROW;
   await using database = openDatabase(env);
-  const currency = (await storedCurrency(database.sql)) ?? database.settings.CATALOGUE_CURRENCY;
+  const currency = (await storedCurrency(database.db)) ?? database.settings.CATALOGUE_CURRENCY;
   const found = await searchMachines(database.sql, {
     text,
-    providerId: (await knownProvider(database.sql, options.provider))?.id,
+    providerId: (await knownProvider(database.db, options.provider))?.id,
     region: options.region,
     published: 'all',
     sort: 'price',
@@ -76,13 +76,13 @@ export async function clustersCommand(
 ): Promise<void> {
   const limit = pageLimit(options) ?? EVERY_ROW;
   await using database = openDatabase(env);
-  const { sql } = database;
+  const { sql, db } = database;
   const { org } = options;
-  if (org !== undefined) await existingOrganization(sql, org);
+  if (org !== undefined) await existingOrganization(db, org);
   const { rows, total } = await searchClusters(sql, {
     text,
     organization: org,
-    providerId: (await knownProvider(sql, options.provider))?.id,
+    providerId: (await knownProvider(db, options.provider))?.id,
     retired: 'no',
     sort: 'organization',
     descending: false,

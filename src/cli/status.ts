@@ -66,13 +66,13 @@ export async function statusCommand(env: Environment, options: Json): Promise<vo
 }
 
 async function readStatus(
-  { sql, db }: Pick<Store, 'sql' | 'db'>,
+  { db }: Pick<Store, 'db'>,
   sources: readonly (JudgedSource & Pick<NamedSource, 'schedule'>)[],
   now: Date,
 ): Promise<ShownStatus[]> {
-  const facts = await readSourceFacts(sql, sources);
+  const facts = await readSourceFacts(db, sources);
   const problems = Map.groupBy(findProblems(sources, facts, now), ({ source }) => source);
-  const missing = await missingRates(sql);
+  const missing = await missingRates(db);
   const alerts = Map.groupBy(await openAlerts(db), ({ source }) => source);
   const shown = allSources(sources, facts.status).map((status): ShownStatus => {
     const { id } = status;

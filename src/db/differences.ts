@@ -1,10 +1,10 @@
-import type { Database, Sql } from './connection/client.ts';
-import { lt, sql } from './connection/drizzle.ts';
-import { instant } from './connection/instant-text.ts';
-import { increment } from './connection/statements.ts';
+import type { Database } from './connection/client.ts';
+import { desc, getTableColumns, gt, lt, sql } from './connection/drizzle.ts';
+import { increment, rfc3339 } from './connection/statements.ts';
 import { cacheDifferences } from './schema.ts';
 
 const DAYS_STORED = 90;
+const FIRST = 5;
 
 /** Records a difference in place of the document's previous one. */
 export async function recordDifference(
@@ -23,18 +23,23 @@ export async function recordDifference(
 
 export interface FoundDifferences {
   readonly count: number;
-  /** The latest five. */
+  /** The latest ones. */
   readonly first: readonly (typeof cacheDifferences.$inferSelect)[];
 }
 
-export async function recentDifferences(sql: Sql): Promise<FoundDifferences> {
-  const [found] = await sql<FoundDifferences[]>`
-    select count(*)::int as count, coalesce(json_agg(json_build_object('document', document, 'verdict', verdict,
-      'version', version, 'cached', cached, 'foundAt', ${instant(sql, 'found_at')},
-      'times', times) order by place) filter (where place <= 5), '[]') as first
-    from (select *, row_number() over (order by found_at desc, document) as place
-      from cache_differences where found_at > now() - interval '1 hour') latest`;
-  return found ?? { count: 0, first: [] };
+/** Returns the differences of the last hour. */
+export async function recentDifferences(db: Database): Promise<FoundDifferences> {
+  const isRecent = gt(cacheDifferences.foundAt, sql`now() - interval '1 hour'`);
+  const [count, first] = await Promise.all([
+    db.$count(cacheDifferences, isRecent),
+    db
+      .select({ ...getTableColumns(cacheDifferences), foundAt: rfc3339(cacheDifferences.foundAt) })
+      .from(cacheDifferences)
+      .where(isRecent)
+      .orderBy(desc(cacheDifferences.foundAt), cacheDifferences.document)
+      .limit(FIRST),
+  ]);
+  return { count, first };
 }
 
 export async function pruneDifferences(db: Database): Promise<void> {

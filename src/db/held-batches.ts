@@ -3,9 +3,19 @@
 import type { HeldSample } from '../domain/held-sample.ts';
 import type { Decider } from '../domain/operator.ts';
 import { auditRow } from './audit.ts';
-import type { ConnectionDatabase, Database, Sql } from './connection/client.ts';
-import { and, eq, inArray, type PgUpdateSetSource, type SQL, sql } from './connection/drizzle.ts';
-import { instant } from './connection/instant-text.ts';
+import type { ConnectionDatabase, Database } from './connection/client.ts';
+import {
+  and,
+  desc,
+  eq,
+  gt,
+  inArray,
+  ne,
+  type PgUpdateSetSource,
+  type SQL,
+  sql,
+} from './connection/drizzle.ts';
+import { rfc3339 } from './connection/statements.ts';
 import { heldBatches, heldItems as storedItems } from './schema.ts';
 
 type Stored = Omit<typeof heldBatches.$inferSelect, 'runId' | 'broken' | 'worst' | 'verifiedBefore'>;
@@ -17,37 +27,52 @@ export interface BatchRecord extends Readonly<Stored> {
   readonly items: number;
 }
 
-export async function pendingBatches(sql: Sql): Promise<BatchRecord[]> {
-  return sql<BatchRecord[]>`${records(sql)} where b.status = 'pending' order by b.id`;
+export async function pendingBatches(db: Database): Promise<BatchRecord[]> {
+  return records(db, eq(heldBatches.status, 'pending')).orderBy(heldBatches.id);
 }
 
 /** Returns pending and decided batches, the newest first. @param limit undefined for all */
-export async function batchRecords(sql: Sql, limit: number | undefined): Promise<BatchRecord[]> {
-  return sql<BatchRecord[]>`
-    ${records(sql)} where b.status <> 'superseded' order by b.id desc limit ${limit ?? null}`;
+export async function batchRecords(db: Database, limit: number | undefined): Promise<BatchRecord[]> {
+  const newest = records(db, ne(heldBatches.status, 'superseded')).orderBy(desc(heldBatches.id));
+  return limit === undefined ? newest : newest.limit(limit);
 }
 
-export async function batchRecord(sql: Sql, batchId: number): Promise<BatchRecord | undefined> {
-  const [record] = await sql<BatchRecord[]>`${records(sql)} where b.id = ${batchId}`;
+export async function batchRecord(db: Database, batchId: number): Promise<BatchRecord | undefined> {
+  const [record] = await records(db, eq(heldBatches.id, batchId));
   return record;
 }
 
-const records = (sql: Sql) => sql`
-  select b.id, b.source_id as "sourceId", b.broken, b.worst, b.status, b.decided_by as "decidedBy", b.reason, b.reversible,
-    b.undone_by as "undoneBy", b.undone_reason as "undoneReason", ${instant(sql, 'b.created_at')} as "createdAt",
-    ${instant(sql, 'b.held_since')} as "heldSince", ${instant(sql, 'b.read_at')} as "readAt",
-    ${instant(sql, 'b.decided_at')} as "decidedAt", ${instant(sql, 'b.undone_at')} as "undoneAt",
-    (select count(*)::int from held_items i where i.batch_id = b.id) as items
-  from held_batches b`;
+function records(db: Database, condition: SQL) {
+  const { id, sourceId, status, decidedBy, reason, reversible, undoneBy, undoneReason } = heldBatches;
+  return db
+    .select({
+      ...{ id, sourceId, status, decidedBy, reason, reversible, undoneBy, undoneReason },
+      broken: sql<BatchRecord['broken']>`${heldBatches.broken}`,
+      worst: sql<BatchRecord['worst']>`${heldBatches.worst}`,
+      createdAt: rfc3339(heldBatches.createdAt),
+      heldSince: rfc3339(heldBatches.heldSince),
+      readAt: rfc3339(heldBatches.readAt),
+      decidedAt: rfc3339(heldBatches.decidedAt),
+      undoneAt: rfc3339(heldBatches.undoneAt),
+      items: db.$count(storedItems, eq(storedItems.batchId, id)),
+    })
+    .from(heldBatches)
+    .where(condition)
+    .$dynamic();
+}
 
 const ITEMS_PER_READ = 1000;
 
-export async function* heldItems(sql: Sql, batchId: number): AsyncGenerator<unknown> {
+export async function* heldItems(db: Database, batchId: number): AsyncGenerator<unknown> {
+  const { position, item } = storedItems;
   for (let after: number | undefined = -1; after !== undefined; ) {
-    const rows: { position: number; item: unknown }[] = await sql`
-      select position, item from held_items where batch_id = ${batchId} and position > ${after}
-      order by position limit ${ITEMS_PER_READ}`;
-    for (const { item } of rows) yield item;
+    const rows: { position: number; item: unknown }[] = await db
+      .select({ position, item })
+      .from(storedItems)
+      .where(and(eq(storedItems.batchId, batchId), gt(position, after)))
+      .orderBy(position)
+      .limit(ITEMS_PER_READ);
+    for (const row of rows) yield row.item;
     after = rows.length < ITEMS_PER_READ ? undefined : rows.at(-1)?.position;
   }
 }

@@ -1,4 +1,4 @@
-import type { ConnectionDatabase, Database, Sql } from './connection/client.ts';
+import type { ConnectionDatabase, Database } from './connection/client.ts';
 import { and, eq, isNull, type SQL, sql } from './connection/drizzle.ts';
 import { increment, inTransaction } from './connection/statements.ts';
 import { recordRetiredClusters } from './runs/stored-changes.ts';
@@ -9,9 +9,8 @@ export type Organization = Readonly<Pick<typeof organizations.$inferSelect, 'id'
 const COLUMNS = { id: organizations.id, slug: organizations.slug, name: organizations.name };
 const isLive = (slug: string) => and(eq(organizations.slug, slug), isNull(organizations.deletedAt));
 
-export async function findOrganization(sql: Sql, slug: string): Promise<Organization | undefined> {
-  const [row] = await sql<Organization[]>`
-    select id, slug, name from organizations where slug = ${slug} and deleted_at is null`;
+export async function findOrganization(db: Database, slug: string): Promise<Organization | undefined> {
+  const [row] = await db.select(COLUMNS).from(organizations).where(isLive(slug));
   return row;
 }
 

@@ -6,7 +6,7 @@ import { EXCLUSION_MEANINGS } from '../domain/exclusion.ts';
 import type { PricedSource } from '../domain/prices/exchange-rates.ts';
 import { COUNTED, FAILURES_IN_ROW, type Pause } from '../domain/source.ts';
 import { span } from '../domain/text/time-span.ts';
-import type { Sql } from './connection/client.ts';
+import type { ClientDatabase } from './connection/client.ts';
 import { type BatchRecord, pendingBatches } from './held-batches.ts';
 import { areRatesNeeded } from './prices/currency.ts';
 import { type HiddenReason, hiddenReasons } from './quarantine.ts';
@@ -57,14 +57,17 @@ export interface SourceFacts {
   readonly areRatesNeeded: boolean;
 }
 
-export async function readSourceFacts(sql: Sql, configured: readonly PricedSource[]): Promise<SourceFacts> {
-  const [status, pending] = await Promise.all([sourceStatus(sql), pendingBatches(sql)]);
+export async function readSourceFacts(
+  db: ClientDatabase,
+  configured: readonly PricedSource[],
+): Promise<SourceFacts> {
+  const [status, pending] = await Promise.all([sourceStatus(db.$client), pendingBatches(db)]);
   const empty = status.filter(({ published }) => published === 0).map(({ id }) => id);
   return {
     status,
     pending,
-    hidden: empty.length > 0 ? await hiddenReasons(sql, empty) : [],
-    areRatesNeeded: await areRatesNeeded(sql, configured, status),
+    hidden: empty.length > 0 ? await hiddenReasons(db, empty) : [],
+    areRatesNeeded: await areRatesNeeded(db, configured, status),
   };
 }
 

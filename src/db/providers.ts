@@ -1,12 +1,12 @@
-import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/connect.ts';
 import { alias, eq, sql } from './connection/drizzle.ts';
 import { array, insertInto } from './connection/statements.ts';
 import { clusters, organizations, providers, regions } from './schema.ts';
 import { RAISE } from './versions.ts';
 
-export async function providerNames(sql: Sql): Promise<ReadonlyMap<number, string>> {
-  const rows = await sql<{ id: number; name: string }[]>`select id, name from providers order by id`;
+export async function providerNames(db: Database): Promise<ReadonlyMap<number, string>> {
+  const { id, name } = providers;
+  const rows = await db.select({ id, name }).from(providers).orderBy(id);
   return new Map(rows.map(({ id, name }) => [id, name]));
 }
 

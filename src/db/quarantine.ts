@@ -4,24 +4,24 @@ import {
   type RejectionCode,
   rejectionCode,
 } from '../domain/rejected-rows.ts';
-import type { Sql } from './connection/client.ts';
-import type { ConnectionDatabase } from './connection/connect.ts';
-import { alias, and, eq, isNotNull, sql } from './connection/drizzle.ts';
-import { instant } from './connection/instant-text.ts';
-import { array, insertInto, nameOf } from './connection/statements.ts';
-import { quarantinedRows as stored } from './schema.ts';
+import type { ConnectionDatabase, Database } from './connection/client.ts';
+import { alias, and, eq, isNotNull, isNull, sql } from './connection/drizzle.ts';
+import { array, insertInto, nameOf, type RowOf, rfc3339 } from './connection/statements.ts';
+import { machines, regions, sources, quarantinedRows as stored } from './schema.ts';
 
 export interface QuarantinedRow extends RejectedKey {
   readonly since: string;
 }
 
 /** Returns the quarantined rows of a source by key. Their number is limited. */
-export async function quarantinedRows(sql: Sql, sourceId: string): Promise<QuarantinedRow[]> {
-  const rows = await sql<(QuarantinedRow & Record<string, unknown>)[]>`
-    select case when organization is null then row_key else substr(row_key, length(organization) + 2) end as key,
-      code, reason, region_code as "regionCode", name, organization, price,
-      ${instant(sql, 'first_seen_at')} as since
-    from quarantined_rows where source_id = ${sourceId} order by row_key collate "C"`;
+export async function quarantinedRows(db: Database, sourceId: string): Promise<QuarantinedRow[]> {
+  const { rowKey, code, reason, regionCode, name, organization, price } = stored;
+  const key = sql<string>`case when ${organization} is null then ${rowKey} else substr(${rowKey}, length(${organization}) + 2) end`;
+  const rows = await db
+    .select({ key, code, reason, regionCode, name, organization, price, since: rfc3339(stored.firstSeenAt) })
+    .from(stored)
+    .where(eq(stored.sourceId, sourceId))
+    .orderBy(sql`${rowKey} collate "C"`);
   return rows.map(
     (row) =>
       Object.fromEntries(
@@ -121,35 +121,44 @@ export interface HiddenReason {
 }
 
 /** Returns why machines and rows of sources are not published, the most frequent reasons first. */
-export async function hiddenReasons(sql: Sql, sourceIds: readonly string[]): Promise<HiddenReason[]> {
-  return sql<HiddenReason[]>`
-    select source_id as id, 'excluded' as of, excluded_reason as reason, count(*)::int as count from machines
-    where source_id = any(${[...sourceIds]}) and retired_at is null and excluded_reason is not null
-    group by source_id, excluded_reason
+export async function hiddenReasons(db: Database, sourceIds: readonly string[]): Promise<HiddenReason[]> {
+  const ids = array(sourceIds, 'text');
+  return db.execute<RowOf<HiddenReason>>(sql`
+    select ${machines.sourceId} as id, 'excluded' as of, ${machines.excludedReason} as reason, count(*)::int as count
+    from ${machines}
+    where ${machines.sourceId} = any(${ids}) and ${machines.retiredAt} is null and ${machines.excludedReason} is not null
+    group by 1, 3
     union all
-    select source_id, 'quarantined', reason, count(*)::int from quarantined_rows
-    where source_id = any(${[...sourceIds]}) group by source_id, reason
-    order by count desc, reason`;
+    select ${stored.sourceId}, 'quarantined', ${stored.reason}, count(*)::int from ${stored}
+    where ${stored.sourceId} = any(${ids}) group by 1, 3
+    order by count desc, reason`);
 }
 
 /** Returns, by source, the currencies without an exchange rate. Their machines are excluded. */
-export async function missingRates(sql: Sql): Promise<ReadonlyMap<string, readonly string[]>> {
-  const rows = await sql<{ id: string; currencies: string[] }[]>`
-    select source_id as id, array_agg(distinct source_currency order by source_currency) as currencies
-    from machines where excluded_reason = 'no_exchange_rate' and retired_at is null and source_id is not null
-    group by source_id`;
+export async function missingRates(db: Database): Promise<ReadonlyMap<string, readonly string[]>> {
+  const { sourceId, sourceCurrency, excludedReason, retiredAt } = machines;
+  const rows = await db
+    .select({
+      id: sql<string>`${sourceId}`,
+      currencies: sql<string[]>`array_agg(distinct ${sourceCurrency} order by ${sourceCurrency})`,
+    })
+    .from(machines)
+    .where(and(eq(excludedReason, 'no_exchange_rate'), isNull(retiredAt), isNotNull(sourceId)))
+    .groupBy(sourceId);
   return new Map(rows.map(({ id, currencies }) => [id, currencies]));
 }
 
-export async function reasonCounts(sql: Sql): Promise<SourceReasons[]> {
-  return sql<SourceReasons[]>`
-    select s.id,
+export async function reasonCounts(db: Database): Promise<SourceReasons[]> {
+  return db.execute<RowOf<SourceReasons>>(sql`
+    select ${sources.id},
       (select coalesce(json_object_agg(code, rows), '{}') from (
-        select code, count(*)::int as rows from quarantined_rows where source_id = s.id group by 1) q) as quarantined,
-      (select coalesce(json_object_agg(excluded_reason, machines), '{}') from (
-        select excluded_reason, count(*)::int as machines from machines
-        where source_id = s.id and retired_at is null and excluded_reason is not null group by 1) e) as excluded
-    from sources s order by s.id collate "C"`;
+        select ${stored.code} as code, count(*)::int as rows from ${stored}
+        where ${stored.sourceId} = ${sources.id} group by 1) q) as quarantined,
+      (select coalesce(json_object_agg(reason, machines), '{}') from (
+        select ${machines.excludedReason} as reason, count(*)::int as machines from ${machines}
+        where ${machines.sourceId} = ${sources.id} and ${machines.retiredAt} is null and ${machines.excludedReason} is not null
+        group by 1) e) as excluded
+    from ${sources} order by ${sources.id} collate "C"`);
 }
 
 export interface SoldOutRegion {
@@ -161,20 +170,21 @@ export interface SoldOutRegion {
 }
 
 /** Returns regions with at least this share and this number of sold-out machines. */
-export async function soldOutRegions(sql: Sql, share: number, atLeast: number): Promise<SoldOutRegion[]> {
-  return sql<SoldOutRegion[]>`
+export async function soldOutRegions(db: Database, share: number, atLeast: number): Promise<SoldOutRegion[]> {
+  const { sourceId, regionId, excludedReason, retiredAt, price, name } = machines;
+  return db.execute<RowOf<SoldOutRegion>>(sql`
     with sold_out as materialized (
-      select source_id, region_id, count(*)::int as count,
-        (array_agg(name order by price, name collate "C"))[1:3] as examples
-      from machines where excluded_reason = 'sold_out' and retired_at is null
+      select ${sourceId} as source, ${regionId} as region, count(*)::int as count,
+        (array_agg(${name} order by ${price}, ${name} collate "C"))[1:3] as examples
+      from ${machines} where ${excludedReason} = 'sold_out' and ${retiredAt} is null
       group by 1, 2 having count(*) >= ${atLeast}::int
     )
-    select s.source_id as "sourceId", r.code as "regionCode", s.count as "soldOut", s.count + p.count as machines, s.examples
-    from sold_out s join regions r on r.id = s.region_id
+    select s.source as "sourceId", ${regions.code} as "regionCode", s.count as "soldOut", s.count + p.count as machines, s.examples
+    from sold_out s join ${regions} on ${regions.id} = s.region
     cross join lateral (
-      select count(*)::int as count from machines m
-      where m.region_id = s.region_id and m.source_id = s.source_id and m.excluded_reason is null and m.retired_at is null
+      select count(*)::int as count from ${machines}
+      where ${regionId} = s.region and ${sourceId} = s.source and ${excludedReason} is null and ${retiredAt} is null
     ) p
     where s.count >= ${share}::float8 * (s.count + p.count)
-    order by s.source_id collate "C", r.code collate "C"`;
+    order by s.source collate "C", ${regions.code} collate "C"`);
 }

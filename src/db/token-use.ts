@@ -1,10 +1,12 @@
 import type { Logger } from 'pino';
 import { withTimeout } from '../domain/timeout.ts';
-import type { Sql } from './connection/client.ts';
+import type { Database } from './connection/client.ts';
+import { sql } from './connection/drizzle.ts';
 import { codeOf } from './connection/errors.ts';
+import { array } from './connection/statements.ts';
 
 export interface TokenUseOptions {
-  readonly sql: Sql;
+  readonly db: Database;
   readonly logger: Logger;
   readonly now?: () => number;
   /** Largest number of tokens in memory. Uses of further tokens are dropped. */
@@ -17,7 +19,7 @@ const LAST_WRITE_MS = 3000;
 
 /** Stores when tokens were last used: once a minute, and on disposal. After a failure it tries again. */
 export class TokenUse implements AsyncDisposable {
-  readonly #sql: Sql;
+  readonly #db: Database;
   readonly #logger: Logger;
   readonly #now: () => number;
   readonly #atMost: number;
@@ -26,8 +28,8 @@ export class TokenUse implements AsyncDisposable {
   #unwritten = new Map<number, number>();
   #writing: Promise<void> | undefined;
 
-  constructor({ sql, logger, now = Date.now, atMost = 100_000 }: TokenUseOptions) {
-    this.#sql = sql;
+  constructor({ db, logger, now = Date.now, atMost = 100_000 }: TokenUseOptions) {
+    this.#db = db;
     this.#logger = logger;
     this.#now = now;
     this.#atMost = atMost;
@@ -58,7 +60,9 @@ export class TokenUse implements AsyncDisposable {
     this.#unwritten = new Map();
     const times = Array.from(uses.values(), (minute) => new Date(minute * MINUTE_MS).toISOString());
     try {
-      await this.#sql`select note_token_use(${[...uses.keys()]}::int[], ${times}::timestamptz[])`;
+      await this.#db.execute(
+        sql`select note_token_use(${array([...uses.keys()], 'integer')}, ${array(times, 'timestamptz')})`,
+      );
     } catch (error) {
       for (const [tokenId, minute] of uses) this.#record(tokenId, minute);
       this.#logger.debug(

@@ -1,6 +1,5 @@
 /** Users: the creators of clusters, as control planes name them. Operators can rename or delete them. */
 
-import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/connect.ts';
 import { and, eq, isNull, ne, or, sql } from './connection/drizzle.ts';
 import { insertInto, inTransaction } from './connection/statements.ts';
@@ -16,15 +15,24 @@ export interface User extends UserName {
 }
 
 /** Returns the users of an organization by name, without renamed and deleted ones. */
-export async function listUsers(sql: Sql, organizationId: number): Promise<User[]> {
-  return sql<User[]>`
-    select u.id, u.first_name as "firstName", u.last_name as "lastName",
-      (select count(*)::int from clusters c
-        where c.organization_id = u.organization_id and c.user_id = u.id and c.retired_at is null) as clusters
-    from users u
-    where u.organization_id = ${organizationId} and u.replaced_by is null
-      and (u.first_name, u.last_name) <> ('', '')
-    order by u.last_name collate "C", u.first_name collate "C"`;
+export async function listUsers(db: Database, organizationId: number): Promise<User[]> {
+  const { id, firstName, lastName } = users;
+  const isCreator = and(
+    eq(clusters.organizationId, users.organizationId),
+    eq(clusters.userId, id),
+    isNull(clusters.retiredAt),
+  );
+  return db
+    .select({ id, firstName, lastName, clusters: db.$count(clusters, isCreator) })
+    .from(users)
+    .where(
+      and(
+        eq(users.organizationId, organizationId),
+        isNull(users.replacedBy),
+        or(ne(firstName, ''), ne(lastName, '')),
+      ),
+    )
+    .orderBy(sql`${lastName} collate "C"`, sql`${firstName} collate "C"`);
 }
 
 export interface ReplacedUser {

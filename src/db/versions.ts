@@ -1,7 +1,7 @@
 /** Versions of documents, in PostgreSQL and as published. A document is dirty while its published version is lower. */
 import { type DocumentName, type RowName, rowName } from '../domain/document-name.ts';
-import type { Database, Sql } from './connection/client.ts';
-import { type Column, eq, lt, type SQL, sql } from './connection/drizzle.ts';
+import type { Database } from './connection/client.ts';
+import { and, type Column, eq, isNull, lt, type SQL, sql } from './connection/drizzle.ts';
 import { array, increment, nameOf } from './connection/statements.ts';
 import { lineage, organizations, regions, tokens } from './schema.ts';
 
@@ -203,12 +203,14 @@ export async function raiseVersion(db: Database, document: DocumentName, expecte
     where ${key} = ${keyOf(name)}::text::${keyType} and ${version} = ${expected}`);
 }
 
-export async function dirtyDocumentCounts(sql: Sql): Promise<Readonly<Record<RowName['kind'], number>>> {
-  const [row] = await sql<[Record<RowName['kind'], number>]>`
-    select
-      (select count(*)::int from tokens where published_version < version) as token,
-      (select count(*)::int from organizations where published_version < clusters_version) as clusters,
-      (select count(*)::int from regions where published_version < version and organization_id is null) as region,
-      (select count(*)::int from lineage where providers_published_version < providers_version) as providers`;
-  return row;
+export async function dirtyDocumentCounts(db: Database): Promise<Readonly<Record<RowName['kind'], number>>> {
+  const { publishedVersion, clustersVersion } = organizations;
+  const { providersVersion, providersPublishedVersion } = lineage;
+  const [token, clusters, region, providers] = await Promise.all([
+    db.$count(tokens, lt(tokens.publishedVersion, tokens.version)),
+    db.$count(organizations, lt(publishedVersion, clustersVersion)),
+    db.$count(regions, and(lt(regions.publishedVersion, regions.version), isNull(regions.organizationId))),
+    db.$count(lineage, lt(providersPublishedVersion, providersVersion)),
+  ]);
+  return { token, clusters, region, providers };
 }

@@ -1,6 +1,6 @@
 /** The metrics of each kind of process. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { Sql } from '../db/connection/connect.ts';
+import type { ClientDatabase } from '../db/connection/client.ts';
 import { reasonCounts } from '../db/quarantine.ts';
 import { sourceStatus } from '../db/sources.ts';
 import { dirtyDocumentCounts } from '../db/versions.ts';
@@ -23,9 +23,9 @@ export function apiMetrics(counts = new RequestCounts()) {
   return { registry, observe: counts.add, unusable: (kind: string) => unusable.inc({ kind }) };
 }
 
-/** @param sql read at each scrape @param configured `maxAge` in seconds */
+/** @param db read at each scrape @param configured `maxAge` in seconds */
 export function workerMetrics(
-  sql: Sql,
+  db: ClientDatabase,
   configured: readonly { readonly id: string; readonly maxAge: number }[],
 ) {
   const registry = processRegistry('worker');
@@ -48,14 +48,14 @@ export function workerMetrics(
     ['outcome'],
   );
   const readFacts = async () => {
-    const [sources, reasons] = await Promise.all([sourceStatus(sql), reasonCounts(sql)]);
+    const [sources, reasons] = await Promise.all([sourceStatus(db.$client), reasonCounts(db)]);
     const reasonsOf = new Map(reasons.map((each) => [each.id, each]));
     return sources.map((source) => ({ ...source, reasons: reasonsOf.get(source.id) }));
   };
   addSourceGauges(registry, readFacts, {
     configured: new Map(configured.map(({ id, maxAge }) => [id, maxAge])),
   });
-  const dirty = latest(async () => Object.entries(await dirtyDocumentCounts(sql)), []);
+  const dirty = latest(async () => Object.entries(await dirtyDocumentCounts(db)), []);
   gaugesOf(registry, dirty)(
     'fleetbook_publication_dirty_documents',
     'Documents whose published version is behind their version, by kind: readers do not get these changes yet',

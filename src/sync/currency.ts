@@ -25,7 +25,7 @@ export interface CurrencySettings {
 
 /** Returns the database's currency with its rates. The setting applies only to a database without one. */
 export async function currentPricing(store: Store, settings: CurrencySettings, now: Date): Promise<Pricing> {
-  const currency = (await storedCurrency(store.sql)) ?? settings.CATALOGUE_CURRENCY;
+  const currency = (await storedCurrency(store.db)) ?? settings.CATALOGUE_CURRENCY;
   return { currency, rates: await ratesInto(currency, store, settings, now) };
 }
 
@@ -36,7 +36,7 @@ export async function adoptCurrency(
   now: Date,
 ): Promise<CurrencyChange> {
   const { CATALOGUE_CURRENCY: currency } = settings;
-  if ((await storedCurrency(store.sql)) === currency) return { outcome: 'unchanged' };
+  if ((await storedCurrency(store.db)) === currency) return { outcome: 'unchanged' };
   const rates = await ratesInto(currency, store, settings, now);
   // The end of the connection is the rollback.
   await using connection = store.connection();

@@ -46,7 +46,7 @@ describe('an operator who approves a held batch', () => {
     await scene.catalogue(whole, LINODE);
     const unread = { kind: 'unread', regionCode: 'b', reason: 'b answers 500' } as const;
     await scene.catalogue([region('a'), ...offers('a', 2), region('b'), unread], LINODE);
-    const [batch] = await pendingBatches(scene.store.sql);
+    const [batch] = await pendingBatches(scene.store.db);
     expect(await approve(batch?.id ?? 0)).toMatchObject({
       outcome: 'changed',
       counts: { seen: 3, retired: 8, rejected: 1 },
@@ -68,7 +68,7 @@ describe('an operator who approves a held batch', () => {
       [{ kind: 'unmodified', validator, regionCode: 'a' }, region('b'), ...offers('b', 2)],
       LINODE,
     );
-    const [batch] = await pendingBatches(scene.store.sql);
+    const [batch] = await pendingBatches(scene.store.db);
     expect(await approve(batch?.id ?? 0)).toMatchObject({ outcome: 'changed', counts: { retired: 8 } });
     expect(await ages()).toEqual(
       ['linode', 'linode a', 'linode b'].map((of) => ({ of, at: '2026-01-01 02:00:00+00' })),

@@ -30,7 +30,7 @@ export async function openHeldScene(): Promise<HeldScene> {
     config,
     configured,
     async onlyPending() {
-      const [batch, ...others] = await pendingBatches(scene.store.sql);
+      const [batch, ...others] = await pendingBatches(scene.store.db);
       expect(others).toEqual([]);
       return batch ?? expect.unreachable('nothing is held');
     },

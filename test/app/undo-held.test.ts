@@ -57,7 +57,7 @@ describe('a mistaken approval', () => {
     expect(await scene.sql`select version::int > ${version} as bumped from regions`).toEqual([
       { bumped: true },
     ]);
-    expect(await batchRecord(scene.store.sql, id)).toMatchObject({
+    expect(await batchRecord(scene.store.db, id)).toMatchObject({
       status: 'undone',
       decidedBy: OPERATOR.by,
       reason: OPERATOR.reason,
@@ -70,7 +70,7 @@ describe('a mistaken approval', () => {
     await scene.catalogue(other, LINODE);
     const again = await onlyPending();
     expect(again.id).not.toBe(id);
-    expect(again.heldSince).toBe((await batchRecord(scene.store.sql, id))?.heldSince);
+    expect(again.heldSince).toBe((await batchRecord(scene.store.db, id))?.heldSince);
   });
 
   it('is not undone once a run has stored or held something, which would also be undone', async () => {
@@ -84,7 +84,7 @@ describe('a mistaken approval', () => {
       const before = await machines();
       expect(await undo('linode', id)).toMatchObject({ outcome: 'superseded' });
       expect(await machines()).toEqual(before);
-      expect(await batchRecord(scene.store.sql, id)).toMatchObject({ status: 'approved', reversible: false });
+      expect(await batchRecord(scene.store.db, id)).toMatchObject({ status: 'approved', reversible: false });
     }
   });
 
@@ -122,7 +122,7 @@ describe('a mistaken approval', () => {
 
 describe('a rejection', () => {
   it('is undone until the next run: the same batch is pending again', async () => {
-    const { db, sql } = scene.store;
+    const { db } = scene.store;
     await scene.catalogue([region('a'), ...offers('a', 10)], LINODE);
     await scene.catalogue([region('a'), ...offers('a', 5)], LINODE);
     const held = await onlyPending();
@@ -131,7 +131,7 @@ describe('a rejection', () => {
     expect(await undoRejection(db, held.id, BOB)).toBe(false);
     expect(await onlyPending()).toMatchObject({ id: held.id, items: held.items, undoneBy: BOB.by });
     expect(await approve('linode', held.id)).toMatchObject({ counts: { retired: 5 } });
-    expect(await batchRecords(sql, undefined)).toMatchObject([
+    expect(await batchRecords(db, undefined)).toMatchObject([
       { id: held.id, status: 'approved', decidedBy: OPERATOR.by, undoneBy: null },
     ]);
   });

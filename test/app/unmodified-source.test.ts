@@ -65,7 +65,7 @@ async function scene() {
     run,
     answer,
     approve: async (id: string) => {
-      const [batch] = await pendingBatches(sql);
+      const [batch] = await pendingBatches(db);
       return storeDecided(readConfig(env), worker.store, named(id), {
         kind: 'approve',
         batchId: batch?.id ?? expect.unreachable('none held'),
@@ -159,7 +159,7 @@ describe('a held list', () => {
     }
     here.answer('/list.csv', '"good"', 304);
     expect(await here.run('price-list')).toMatchObject({ outcome: 'unchanged' });
-    expect(await pendingBatches(here.sql)).toEqual([]);
+    expect(await pendingBatches(here.db)).toEqual([]);
   });
 
   it('restores the version of the former list when it is approved', async () => {

@@ -32,7 +32,7 @@ const log = async () => (await auditRecords(scene.store.sql, {})).rows.toReverse
 const auditRows = async () =>
   (await log()).map(({ action, subject, by }) => `${by} ${action} ${subject.kind} ${subject.id}`);
 const organization = async (slug: string) =>
-  (await findOrganization(scene.store.sql, slug)) ?? expect.unreachable(slug);
+  (await findOrganization(scene.store.db, slug)) ?? expect.unreachable(slug);
 
 describe('organizations, their users and their tokens', () => {
   it('write a row with who, how, from where, what and why', async () => {

@@ -41,7 +41,7 @@ beforeEach(async () => {
 async function shown() {
   const now = new Date();
   const configured = [{ id: ID, kind: 'catalogue', maxAge: MAX_AGE, schedule: '0 * * * *' }] as const;
-  const facts = await readSourceFacts(scene.sql, configured);
+  const facts = await readSourceFacts(scene.store.db, configured);
   const overview = judgeSources(configured, { ...facts, strips: [], alerts: [] }, now);
   const findings = await checkSources(inspectConfig(env), env, () => now);
   const conditions = await findConditions(scene.store.db, configured, DEFAULT_RULES, now);

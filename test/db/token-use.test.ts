@@ -32,8 +32,7 @@ beforeEach(async () => {
 });
 afterEach(() => vi.useRealTimers());
 
-const open = (options: Partial<TokenUseOptions> = {}) =>
-  new TokenUse({ sql: reader.sql, logger, ...options });
+const open = (options: Partial<TokenUseOptions> = {}) => new TokenUse({ db: reader.db, logger, ...options });
 const lastUsed = async () =>
   (
     await scene.sql<{ at: string | null }[]>`
@@ -73,13 +72,13 @@ describe('the last use of a token', () => {
   it('is one statement a minute for any number of requests, and none without requests', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'], now: NOON });
     const statements = vi.fn();
-    const sql = new Proxy(reader.sql, {
-      apply(query, self, given) {
-        statements();
-        return Reflect.apply(query, self, given);
+    const db = new Proxy(reader.db, {
+      get(target, name, self) {
+        if (name === 'execute') statements();
+        return Reflect.get(target, name, self);
       },
     });
-    await using use = open({ sql });
+    await using use = open({ db });
     for (let request = 0; request < 10_000; request++) use.used(ids[request % 2] ?? 0);
     vi.advanceTimersByTime(59_000);
     expect(statements).not.toHaveBeenCalled();
@@ -130,7 +129,7 @@ describe('while Postgres is away', () => {
     await using proxy = await faultProxy(scene.db.url);
     await using store = openStore({ url: proxy.url, role: 'reader', statementTimeoutMs: 500 });
     let now = NOON;
-    await using use = open({ sql: store.sql, now: () => now });
+    await using use = open({ db: store.db, now: () => now });
     await proxy.refuse();
     use.used(ids[0] ?? 0);
     await use.write();
@@ -160,7 +159,7 @@ describe('while Postgres is away', () => {
     await using proxy = await faultProxy(scene.db.url);
     const store = openStore({ url: proxy.url, role: 'reader' });
     await store.sql`select 1`;
-    const use = open({ sql: store.sql });
+    const use = open({ db: store.db });
     use.used(ids[0] ?? 0);
     proxy.hang();
     const start = performance.now();

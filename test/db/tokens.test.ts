@@ -102,13 +102,13 @@ describe('an organization', () => {
   });
 
   it('is found by its exact slug until it is deleted; the slug stays taken', async () => {
-    expect(await findOrganization(scene.store.sql, slug)).toBeUndefined();
+    expect(await findOrganization(scene.store.db, slug)).toBeUndefined();
     const made = await createOrganization(scene.store.db, slug, name);
-    expect(await findOrganization(scene.store.sql, slug)).toEqual(made);
-    expect(await findOrganization(scene.store.sql, 'ORG')).toBeUndefined();
-    expect(await findOrganization(scene.store.sql, "org' or ''='")).toBeUndefined();
+    expect(await findOrganization(scene.store.db, slug)).toEqual(made);
+    expect(await findOrganization(scene.store.db, 'ORG')).toBeUndefined();
+    expect(await findOrganization(scene.store.db, "org' or ''='")).toBeUndefined();
     await scene.sql`update organizations set deleted_at = now()`;
-    expect(await findOrganization(scene.store.sql, slug)).toBeUndefined();
+    expect(await findOrganization(scene.store.db, slug)).toBeUndefined();
     expect(await createOrganization(scene.store.db, slug, name)).toBeUndefined();
   });
 

@@ -36,7 +36,7 @@ async function shown(organizationId = org) {
   }[];
   return Object.fromEntries(clusters.map(({ name, user }) => [name, `${user.first_name} ${user.last_name}`]));
 }
-const users = () => listUsers(scene.store.sql, org);
+const users = () => listUsers(scene.store.db, org);
 const idOf = async (name: Name) =>
   (await users()).find(
     ({ lastName, firstName }) => lastName === name.lastName && firstName === name.firstName,

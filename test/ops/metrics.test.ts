@@ -111,7 +111,7 @@ describe('the metrics of a worker', () => {
       select source_id, id, '[]', now() - interval '30 minutes' from sync_runs where outcome = 'held'`;
     await store.sql`update regions set published_version = version - 1 where code = 'a'`;
     await store.sql`update lineage set providers_published_version = providers_version`;
-    const { registry, observe, published } = workerMetrics(store.sql, [
+    const { registry, observe, published } = workerMetrics(store.db, [
       { id: 'hetzner', maxAge: 10_800 },
       { id: 'never', maxAge: 60 },
     ]);

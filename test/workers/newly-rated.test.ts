@@ -25,7 +25,7 @@ it('publishes machines at the start of a worker that has the rate in CATALOGUE_R
   await worker[Symbol.asyncDispose]();
   await start({ CATALOGUE_RATES: 'EUR:1.1' });
   await until(async () => (await published()) > 20);
-  expect(await missingRates(store.sql)).toEqual(new Map());
+  expect(await missingRates(store.db)).toEqual(new Map());
 });
 
 it('publishes machines as soon as a run of the reference rates brings the rate', async () => {
@@ -38,5 +38,5 @@ it('publishes machines as soon as a run of the reference rates brings the rate',
   const slot = { schedule: 'exchange-rates', slot: new Date().toISOString() };
   await requestAttempt(store.db, slot, { cause: 'hand' });
   await until(async () => (await published()) > 20);
-  expect(await missingRates(store.sql)).toEqual(new Map());
+  expect(await missingRates(store.db)).toEqual(new Map());
 });

@@ -100,7 +100,7 @@ export async function storeDecided(
 
 /** Reads the items of the source's kind, except quarantine and freshness, which another statement restores. */
 async function* storableItems(store: Store, { batchId }: BatchDecision): AsyncGenerator<never> {
-  for await (const item of heldItems(store.sql, batchId)) {
+  for await (const item of heldItems(store.db, batchId)) {
     if (!['quarantined', 'freshness'].includes((item as { kind: string }).kind)) yield item as never;
   }
 }
@@ -121,7 +121,7 @@ export async function previewHeld(
   const now = () => new Date();
   const pricing = await currentPricing(store, settings, now());
   const options = { store, sourceId: source.id, limit };
-  const items = heldItems(store.sql, batchId) as AsyncIterable<never>;
+  const items = heldItems(store.db, batchId) as AsyncIterable<never>;
   const batch = { items, pricing, limits: source.limits };
   return source.kind === 'catalogue'
     ? previewCatalogue(options, { ...batch, now, provider: await providerOf(store, source) })

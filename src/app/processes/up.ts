@@ -283,12 +283,11 @@ async function firstSyncs(config: Config, store: Store): Promise<void> {
       );
       // A source without any usable row looks empty. The reasons state the remedy.
       if (status.published === 0)
-        for (const line of leadingReasons(status.id, await quarantinedRows(store.sql, status.id)))
-          print(line);
+        for (const line of leadingReasons(status.id, await quarantinedRows(store.db, status.id))) print(line);
     }
     if (waiting.size > 0) await sleep(100);
   }
-  for (const [id, currencies] of await missingRates(store.sql))
+  for (const [id, currencies] of await missingRates(store.db))
     for (const line of missingRateLines(currencies)) print(`${id}: ${line}`);
   for (const id of waiting) print(`${id}: its first sync still runs; see: fleetbook status`);
 }

@@ -30,7 +30,7 @@ export async function work(env: Environment): Promise<void> {
   await refuseUnsuitableWriter(store, config, logger);
   await claimContent(store.db, config.content);
   await registerSources(store, config, logger);
-  const metrics = workerMetrics(store.sql, config.sources);
+  const metrics = workerMetrics(store.db, config.sources);
   const worker = closing.use(
     await startWorker(config, logger, { ...metrics, telemetry: tracing?.telemetry }),
   );

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { CommandContext } from '../../app/feature.ts';
 import type { Environment } from '../../config/config.ts';
-import type { Sql } from '../../db/connection/connect.ts';
+import type { Database } from '../../db/connection/client.ts';
 import { findOrganization, type Organization } from '../../db/organizations.ts';
 import { ORGANIZATION_SLUG, readName } from '../../domain/text/names.ts';
 import { listOrganizations, type OrganizationSummary } from '../../features/console/queries/organizations.ts';
@@ -56,8 +56,8 @@ function organizationTable(found: readonly OrganizationSummary[], now: Date): st
 }
 
 /** @throws CommandFailure if the organization does not exist or is deleted */
-export async function existingOrganization(sql: Sql, slug: string): Promise<Organization> {
-  const organization = await findOrganization(sql, slug);
+export async function existingOrganization(db: Database, slug: string): Promise<Organization> {
+  const organization = await findOrganization(db, slug);
   if (organization) return organization;
   throw noOrganization(slug);
 }
@@ -112,7 +112,7 @@ async function renameOrg(
 async function deleteOrg(env: Environment, slug: string, options: Deciding): Promise<void> {
   await using writer = await openWriter(env, options);
   if (!options.yes) {
-    await existingOrganization(writer.store.sql, slug);
+    await existingOrganization(writer.store.db, slug);
     await confirmSlug(slug);
   }
   const deleted = await writer.changes.deleteOrganization(slug);

@@ -45,8 +45,8 @@ export function define(program: Command, { env }: CommandContext): void {
 
 export async function listTokensCommand(env: Environment, options: Partial<OfOrganization>): Promise<void> {
   await using database = openDatabase(env);
-  const { sql } = database;
-  const organization = options.org === undefined ? undefined : await existingOrganization(sql, options.org);
+  const { sql, db } = database;
+  const organization = options.org === undefined ? undefined : await existingOrganization(db, options.org);
   const tokens = await listTokens(sql, organization?.id);
   show(options, tokens, () =>
     tokens.length > 0
@@ -79,7 +79,7 @@ async function createToken(
   const name = readTokenName(options.name);
   const expires = readExpiry(options.expires);
   await using writer = await openWriter(env, options);
-  const organization = await existingOrganization(writer.store.sql, options.org);
+  const organization = await existingOrganization(writer.store.db, options.org);
   const terms = { name, scopes, expiresAt: expires };
   const { id, token } = await writer.changes.createToken(organization, terms);
   const published = await writer.publish();

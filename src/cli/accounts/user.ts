@@ -41,8 +41,8 @@ export function define(program: Command, { env }: CommandContext): void {
 
 export async function listOrgUsers(env: Environment, options: OfOrganization): Promise<void> {
   await using database = openDatabase(env);
-  const { id, slug } = await existingOrganization(database.sql, options.org);
-  const users = await listUsers(database.sql, id);
+  const { id, slug } = await existingOrganization(database.db, options.org);
+  const users = await listUsers(database.db, id);
   show(options, users, () =>
     users.length === 0
       ? `no cluster of ${slug} names its creator`
@@ -69,7 +69,7 @@ async function renameOrgUser(
     throw new UsageFailure('--first-name and --last-name must each be one line of visible characters');
   }
   await using writer = await openWriter(env, options);
-  const organization = await existingOrganization(writer.store.sql, options.org);
+  const organization = await existingOrganization(writer.store.db, options.org);
   const renamed = await writer.changes.renameUser(organization, id, name);
   if (!renamed) throw noUser(id, organization.slug);
   const published = await writer.publish();
@@ -84,10 +84,10 @@ async function renameOrgUser(
 async function deleteOrgUser(env: Environment, text: string, options: ChangingOf & Deciding): Promise<void> {
   const id = readUserId(text);
   await using writer = await openWriter(env, options);
-  const { sql } = writer.store;
-  const organization = await existingOrganization(sql, options.org);
+  const { db } = writer.store;
+  const organization = await existingOrganization(db, options.org);
   if (!options.yes) {
-    const user = (await listUsers(sql, organization.id)).find((each) => each.id === id);
+    const user = (await listUsers(db, organization.id)).find((each) => each.id === id);
     if (!user) throw noUser(id, organization.slug);
     const question = `This removes ${nameText(user)} from ${count(user.clusters, 'cluster')} for good.`;
     await confirm(question, 'nothing was deleted');

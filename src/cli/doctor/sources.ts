@@ -34,7 +34,7 @@ export async function checkSources(
       ...pricedSource(source, config.settings),
       maxAge: source.maxAge,
     }));
-    const [sign, facts] = await Promise.all([lastWorkerSign(store.db), readSourceFacts(store.sql, sources)]);
+    const [sign, facts] = await Promise.all([lastWorkerSign(store.db), readSourceFacts(store.db, sources)]);
     const at = now();
     const statuses = new Map(allSources(sources, facts.status).map((status) => [status.id, status]));
     const problems = Map.groupBy(findProblems(sources, facts, at), ({ source }) => source);

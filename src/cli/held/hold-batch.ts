@@ -1,4 +1,4 @@
-import type { Sql } from '../../db/connection/connect.ts';
+import type { Database } from '../../db/connection/client.ts';
 import { type BatchRecord, batchRecord, pendingBatches } from '../../db/held-batches.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 import { readId } from '../terminal/options.ts';
@@ -7,8 +7,8 @@ export const readBatch = (text: string): number =>
   readId(text, 'batch number', '`fleetbook hold list` shows, e.g. 3');
 
 /** Finds the source's batch without a decision. @throws UsageFailure if there is none */
-export async function pendingBatch(sql: Sql, source: string): Promise<BatchRecord> {
-  const batches = await pendingBatches(sql);
+export async function pendingBatch(db: Database, source: string): Promise<BatchRecord> {
+  const batches = await pendingBatches(db);
   const batch = batches.find(({ sourceId }) => sourceId === source);
   if (batch) return batch;
   const others = batches.map(({ sourceId }) => sourceId);
@@ -19,45 +19,45 @@ export async function pendingBatch(sql: Sql, source: string): Promise<BatchRecor
 
 /** @throws UsageFailure if none is named; CommandFailure if it does not wait for a decision */
 export async function namedBatch(
-  sql: Sql,
+  db: Database,
   source: string,
   named: string | undefined,
   command: 'approve' | 'reject',
 ): Promise<BatchRecord> {
   if (named === undefined) {
-    const { id, heldSince } = await pendingBatch(sql, source);
+    const { id, heldSince } = await pendingBatch(db, source);
     throw new UsageFailure(
       `name the batch: ${source} has batch ${id}, held since ${heldSince}. See its changes: fleetbook hold show ${source}; then decide: fleetbook hold ${command} ${source} ${id}`,
     );
   }
-  const batch = await recordOf(sql, source, readBatch(named));
+  const batch = await recordOf(db, source, readBatch(named));
   const { id, status, decidedAt } = batch;
   if (status === 'pending') return batch;
   const what =
     status === 'superseded'
       ? `a later run replaced batch ${id} at ${decidedAt}`
       : `batch ${id} already has a decision: ${decision(batch)}`;
-  const newer = await newerBatch(sql, source);
+  const newer = await newerBatch(db, source);
   const next = newer
     ? `Batch ${newer.id} waits now: fleetbook hold show ${source}`
     : `No other batch of ${source} waits`;
   throw new CommandFailure(`${source}: nothing was done: ${what}. ${next}`);
 }
 
-export async function recordOf(sql: Sql, source: string, id: number): Promise<BatchRecord> {
-  const batch = await batchRecord(sql, id);
+export async function recordOf(db: Database, source: string, id: number): Promise<BatchRecord> {
+  const batch = await batchRecord(db, id);
   if (batch?.sourceId === source) return batch;
   const problem =
     batch === undefined ? `there is no batch ${id}` : `batch ${id} belongs to ${batch.sourceId}`;
   throw new UsageFailure(`${source}: ${problem}; \`fleetbook hold list --all\` shows all`);
 }
 
-async function newerBatch(sql: Sql, source: string): Promise<BatchRecord | undefined> {
-  return (await pendingBatches(sql)).find(({ sourceId }) => sourceId === source);
+async function newerBatch(db: Database, source: string): Promise<BatchRecord | undefined> {
+  return (await pendingBatches(db)).find(({ sourceId }) => sourceId === source);
 }
 
-export async function overtaken(sql: Sql, source: string): Promise<CommandFailure> {
-  const newer = await newerBatch(sql, source);
+export async function overtaken(db: Database, source: string): Promise<CommandFailure> {
+  const newer = await newerBatch(db, source);
   const next = newer
     ? `batch ${newer.id} waits now: fleetbook hold show ${source}`
     : 'see: fleetbook hold list --all';

@@ -78,8 +78,8 @@ export function define(program: Command, { env }: CommandContext): void {
 
 export async function holdList(env: Environment, options: Json & { all?: boolean }): Promise<void> {
   await using database = openDatabase(env);
-  const { sql } = database;
-  const batches = options.all ? await batchRecords(sql, undefined) : await pendingBatches(sql);
+  const { db } = database;
+  const batches = options.all ? await batchRecords(db, undefined) : await pendingBatches(db);
   show(options, batches, () => {
     if (batches.length === 0) return options.all ? 'no batch has ever been held' : 'no batch is held';
     const width = terminalWidth();
@@ -101,9 +101,9 @@ async function holdShow(
   const limit = pageLimit(options);
   const { settings, sources } = readNamedSources(env, FEATURE_CONFIG.sections);
   await using store = openDatabase(env);
-  const { sql } = store;
+  const { sql, db } = store;
   const batch =
-    named === undefined ? await pendingBatch(sql, source) : await recordOf(sql, source, readBatch(named));
+    named === undefined ? await pendingBatch(db, source) : await recordOf(db, source, readBatch(named));
   if (batch.status !== 'pending') return await showDecided(sql, batch, limit, options);
   const preview = await previewHeld({ settings }, store, configured(sources, source), batch.id, limit);
   show(
@@ -170,8 +170,8 @@ async function holdDecide(
 ): Promise<void> {
   await using worker = await openWorker(env, options);
   const { by, config, store } = worker;
-  const { sql } = store;
-  const batch = await namedBatch(sql, source, named, command);
+  const { db } = store;
+  const batch = await namedBatch(db, source, named, command);
   const { id } = batch;
   if (command === 'approve' && options.reason === undefined && !process.stdin.isTTY)
     throw new UsageFailure(
@@ -187,7 +187,7 @@ async function holdDecide(
   const undo = `To undo this before its next run: fleetbook hold undo ${source} ${id}`;
   const recorded = { by: by.by, reason: by.reason };
   if (command === 'reject') {
-    if (!(await rejectBatch(store, id, by))) throw await overtaken(sql, source);
+    if (!(await rejectBatch(store, id, by))) throw await overtaken(db, source);
     return show(
       options,
       { source, batch: id, decision: 'rejected', ...recorded },
@@ -195,7 +195,7 @@ async function holdDecide(
     );
   }
   const stored = await approveBatch(config, worker, configured(config.sources, source), id, by);
-  if (!stored) throw await overtaken(sql, source);
+  if (!stored) throw await overtaken(db, source);
   const { counts, published } = stored;
   show(
     options,
@@ -209,7 +209,7 @@ async function holdDecide(
 async function holdUndo(env: Environment, source: string, named: string, options: Deciding): Promise<void> {
   await using worker = await openWorker(env, options);
   const { by, config, store } = worker;
-  const batch = await recordOf(store.sql, source, readBatch(named));
+  const batch = await recordOf(store.db, source, readBatch(named));
   const { id } = batch;
   if (!batch.reversible) {
     const decided = batch.status === 'approved' || batch.status === 'rejected';
@@ -225,7 +225,7 @@ async function holdUndo(env: Environment, source: string, named: string, options
   }
   const sourceOf = () => configured(config.sources, source);
   const undone = await undoDecision(config, worker, batch, sourceOf, by);
-  if (!undone) throw await overtaken(store.sql, source);
+  if (!undone) throw await overtaken(store.db, source);
   const recorded = { by: by.by, reason: by.reason };
   if (undone.counts === null)
     return show(

@@ -24,8 +24,8 @@ export async function changesCommand(
   const now = new Date();
   const since = readSince(options.since, now).toISOString();
   await using database = openDatabase(env);
-  const { sql } = database;
-  const provider = (await knownProvider(sql, options.provider))?.name;
+  const { sql, db } = database;
+  const provider = (await knownProvider(db, options.provider))?.name;
   const keptSince = await changesKeptSince(sql);
   const scope = { since, provider };
   const machines = await machinePages(sql, scope, limit);

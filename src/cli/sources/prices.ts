@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { CommandContext } from '../../app/feature.ts';
 import type { Environment } from '../../config/config.ts';
-import type { Sql } from '../../db/connection/client.ts';
+import type { Database } from '../../db/connection/client.ts';
 import { storedCurrency } from '../../db/prices/currency.ts';
 import { machinesNamed, type PriceHistory, priceHistory } from '../../db/prices/prices.ts';
 import { readPlace } from '../../domain/text/names.ts';
@@ -23,17 +23,17 @@ export async function pricesCommand(env: Environment, text: string, options: Jso
     ? undefined
     : readId(text, 'machine: give name@region, or an id', '`fleetbook machines` shows');
   await using database = openDatabase(env);
-  const { sql, settings } = database;
-  const id = given ?? (await machineId(sql, place?.name ?? '', place?.region ?? ''));
-  const history = await priceHistory(sql, id);
+  const { db, settings } = database;
+  const id = given ?? (await machineId(db, place?.name ?? '', place?.region ?? ''));
+  const history = await priceHistory(db, id);
   if (!history) throw new CommandFailure(`there is no machine ${id}`);
-  const currency = (await storedCurrency(sql)) ?? settings.CATALOGUE_CURRENCY;
+  const currency = (await storedCurrency(db)) ?? settings.CATALOGUE_CURRENCY;
   show(options, history, () => priceLines(history, currency, terminalWidth()));
 }
 
 /** @throws CommandFailure if no machine has the name; UsageFailure if several providers have it */
-async function machineId(sql: Sql, name: string, region: string): Promise<number> {
-  const [found, ...others] = await machinesNamed(sql, name, region);
+async function machineId(db: Database, name: string, region: string): Promise<number> {
+  const [found, ...others] = await machinesNamed(db, name, region);
   if (found === undefined) {
     throw new CommandFailure(
       `no region "${region}" has a machine "${name}"; to find it: fleetbook machines ${name}`,

@@ -32,9 +32,9 @@ export function define(program: Command, { env }: CommandContext): void {
 export async function rejectedCommand(env: Environment, id: string, options: PageOptions): Promise<void> {
   const limit = pageLimit(options);
   await using database = openDatabase(env);
-  const { sql } = database;
+  const { sql, db } = database;
   knownSource(id, await sourceKind(sql, id));
-  const all = await quarantinedRows(sql, id);
+  const all = await quarantinedRows(db, id);
   const reasons = groupReasons(all);
   const rows = all.slice(0, limit);
   const total = all.length;

@@ -51,7 +51,7 @@ async function syncOne(worker: OpenWorker, sourceId: string): Promise<SourceResu
   const stores =
     outcome === 'held' ? counts.added + counts.changed > 0 : !['superseded', 'cancelled'].includes(outcome);
   const published = stores && (await worker.publish());
-  const missing = (await missingRates(worker.store.sql)).get(sourceId) ?? [];
+  const missing = (await missingRates(worker.store.db)).get(sourceId) ?? [];
   const reasons = groupReasons(result.rejected);
   const aside = [...setAside(sourceId, result), ...missingRateLines(missing).map((line) => `  ${line}`)];
   const failure = failureOf(sourceId, result);

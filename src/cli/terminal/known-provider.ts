@@ -1,14 +1,14 @@
-import type { Sql } from '../../db/connection/client.ts';
+import type { Database } from '../../db/connection/client.ts';
 import { providerNames } from '../../db/providers.ts';
 import { UsageFailure } from './failure.ts';
 
 /** Finds a provider by name or id; undefined without the option. @throws UsageFailure that lists the providers */
 export async function knownProvider(
-  sql: Sql,
+  db: Database,
   text: string | undefined,
 ): Promise<{ id: number; name: string } | undefined> {
   if (text === undefined) return undefined;
-  const names = await providerNames(sql);
+  const names = await providerNames(db);
   for (const [id, name] of names) {
     if (String(id) === text || name.toLowerCase() === text.toLowerCase()) return { id, name };
   }

@@ -55,7 +55,10 @@ export function createTemporary(table: PgTable): SQL {
 }
 
 /** Returns a list as one parameter. Drizzle alone would make one parameter per element. */
-export function array(values: readonly unknown[], type: 'text' | 'integer' | 'bigint' | 'numeric'): SQL {
+export function array(
+  values: readonly unknown[],
+  type: 'text' | 'integer' | 'bigint' | 'numeric' | 'timestamptz',
+): SQL {
   return sql`${sql.param([...values])}::${sql.raw(type)}[]`;
 }
 
@@ -70,9 +73,11 @@ function entriesOf<Table extends PgTable>(
   });
 }
 
+type InstantOf<Of> = Of extends { readonly _: { readonly notNull: true } } ? string : string | null;
+
 /** Returns an instant as RFC 3339 in UTC; null for null. */
-export function rfc3339(instant: SQLWrapper, precision: Precision = 's'): SQL<string | null> {
-  return sql<string | null>`to_char(${instant} at time zone 'UTC', ${sql.raw(PATTERNS[precision])})`;
+export function rfc3339<Of extends SQLWrapper>(instant: Of, precision: Precision = 's'): SQL<InstantOf<Of>> {
+  return sql<InstantOf<Of>>`to_char(${instant} at time zone 'UTC', ${sql.raw(PATTERNS[precision])})`;
 }
 
 export function increment(column: Column): SQL {

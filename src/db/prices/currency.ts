@@ -5,7 +5,6 @@
 
 import { isRateNeeded, type PricedSource, type ReferenceRates } from '../../domain/prices/exchange-rates.ts';
 import type { SourcePrice } from '../../domain/prices/price.ts';
-import type { Sql } from '../connection/client.ts';
 import type { ConnectionDatabase, Database } from '../connection/connect.ts';
 import { COPY_NULL, copyField, copyLines } from '../connection/copy.ts';
 import { and, type Column, eq, isNotNull, pgTable, type SQL, sql } from '../connection/drizzle.ts';
@@ -28,8 +27,8 @@ import {
 import type { SourceStatus } from '../sources.ts';
 import { RAISE } from '../versions.ts';
 
-export async function storedCurrency(sql: Sql): Promise<string | undefined> {
-  const [row] = await sql<{ currency: string | null }[]>`select currency from lineage`;
+export async function storedCurrency(db: Database): Promise<string | undefined> {
+  const [row] = await db.select({ currency: lineage.currency }).from(lineage);
   return row?.currency ?? undefined;
 }
 
@@ -38,20 +37,21 @@ const isFailingRates = ({ kind, verifiedAt, lastEnded }: SourceStatus): boolean 
 
 /** Returns false if a source of exchange rates fails and no price needs its rates. @param statuses all stored sources */
 export async function areRatesNeeded(
-  sql: Sql,
+  db: Database,
   configured: readonly PricedSource[],
   statuses: readonly SourceStatus[],
 ): Promise<boolean> {
   if (!statuses.some(isFailingRates)) return true;
-  const [published, stated] = await Promise.all([storedCurrency(sql), statedCurrencies(sql)]);
+  const [published, stated] = await Promise.all([storedCurrency(db), statedCurrencies(db)]);
   const wellRead = new Set(statuses.filter(({ verifiedAt }) => verifiedAt !== null).map(({ id }) => id));
   return isRateNeeded(configured, { published, stated, wellRead });
 }
 
-async function statedCurrencies(sql: Sql): Promise<string[]> {
-  const rows = await sql<{ currency: string }[]>`
-    select distinct source_currency as currency from machines where retired_at is null and source_currency is not null
-    union select source_currency from disk_types`;
+async function statedCurrencies(db: Database): Promise<string[]> {
+  const rows = await db.execute<{ currency: string }>(sql`
+    select distinct ${machines.sourceCurrency} as currency from ${machines}
+    where ${machines.retiredAt} is null and ${machines.sourceCurrency} is not null
+    union select ${diskTypes.sourceCurrency} from ${diskTypes}`);
   return rows.map(({ currency }) => currency);
 }
 

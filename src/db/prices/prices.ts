@@ -2,12 +2,10 @@ import type { ExclusionReason } from '../../domain/exclusion.ts';
 import type { Decider } from '../../domain/operator.ts';
 import type { SourcePrice } from '../../domain/prices/price.ts';
 import { auditRow } from '../audit.ts';
-import type { Sql } from '../connection/client.ts';
 import type { Database } from '../connection/connect.ts';
-import { sql } from '../connection/drizzle.ts';
-import { instant } from '../connection/instant-text.ts';
-import { insertInto } from '../connection/statements.ts';
-import { acceptedPrices, quarantinedRows } from '../schema.ts';
+import { and, eq, isNull, sql } from '../connection/drizzle.ts';
+import { insertInto, type RowOf, rfc3339 } from '../connection/statements.ts';
+import { acceptedPrices, machinePrices, machines, providers, quarantinedRows, regions } from '../schema.ts';
 
 export interface PriceHistory {
   readonly id: number;
@@ -28,29 +26,33 @@ export interface PriceHistory {
 }
 
 export async function machinesNamed(
-  sql: Sql,
+  db: Database,
   name: string,
   region: string,
 ): Promise<{ readonly id: number; readonly provider: string }[]> {
-  return sql<{ id: number; provider: string }[]>`
-    select m.id, p.name as provider from regions r join machines m on m.region_id = r.id
-    join providers p on p.id = r.provider_id
-    where r.code = ${region} and m.name = ${name} and r.organization_id is null order by m.id`;
+  return db
+    .select({ id: machines.id, provider: providers.name })
+    .from(machines)
+    .innerJoin(regions, eq(regions.id, machines.regionId))
+    .innerJoin(providers, eq(providers.id, regions.providerId))
+    .where(and(eq(regions.code, region), eq(machines.name, name), isNull(regions.organizationId)))
+    .orderBy(machines.id);
 }
 
-export async function priceHistory(sql: Sql, machineId: number): Promise<PriceHistory | undefined> {
-  const [row] = await sql<PriceHistory[]>`
-    select m.id, m.name, r.code as region, p.name as provider, m.excluded_reason as "excludedReason",
+export async function priceHistory(db: Database, machineId: number): Promise<PriceHistory | undefined> {
+  const { price, sourceAmount, sourcePer, sourceCurrency, validFrom, validTo } = machinePrices;
+  const [row] = await db.execute<RowOf<PriceHistory>>(sql`
+    select ${machines.id}, ${machines.name}, ${regions.code} as region, ${providers.name} as provider,
+      ${machines.excludedReason} as "excludedReason",
       (select coalesce(json_agg(json_build_object(
-          'price', h.price,
-          'withdrawn', case when h.price is null then 'no_exchange_rate' when h.price <= 0 then 'zero_price' end,
-          'sourceAmount', h.source_amount::text, 'sourcePer', h.source_per,
-          'sourceCurrency', h.source_currency,
-          'from', ${instant(sql, 'h.valid_from')},
-          'to', ${instant(sql, 'h.valid_to')}) order by h.valid_from desc), '[]')
-        from machine_prices h where h.machine_id = m.id) as prices
-    from machines m join regions r on r.id = m.region_id join providers p on p.id = r.provider_id
-    where m.id = ${machineId}`;
+          'price', ${price},
+          'withdrawn', case when ${price} is null then 'no_exchange_rate' when ${price} <= 0 then 'zero_price' end,
+          'sourceAmount', ${sourceAmount}::text, 'sourcePer', ${sourcePer}, 'sourceCurrency', ${sourceCurrency},
+          'from', ${rfc3339(validFrom)}, 'to', ${rfc3339(validTo)}) order by ${validFrom} desc), '[]')
+        from ${machinePrices} where ${machinePrices.machineId} = ${machines.id}) as prices
+    from ${machines} join ${regions} on ${regions.id} = ${machines.regionId}
+    join ${providers} on ${providers.id} = ${regions.providerId}
+    where ${machines.id} = ${machineId}`);
   return row;
 }
 

@@ -65,7 +65,7 @@ export function openConsole(context: OpsContext, checkEveryMs?: number): OpsPart
   });
   const stored = shared(async (): Promise<Stored> => {
     const [facts, strips, alerts] = await Promise.all([
-      readSourceFacts(sql, sources),
+      readSourceFacts(db, sources),
       sourceStrips(sql, STRIP),
       openAlerts(db),
     ]);

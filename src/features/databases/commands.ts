@@ -37,10 +37,10 @@ export async function listDatabases(
 ): Promise<void> {
   await using database = openDatabase(env);
   const { db, settings } = database;
-  const currency = (await storedCurrency(database.sql)) ?? settings.CATALOGUE_CURRENCY;
+  const currency = (await storedCurrency(database.db)) ?? settings.CATALOGUE_CURRENCY;
   const { rows, total } = await searchPlans(db, {
     text,
-    providerId: (await knownProvider(database.sql, options.provider))?.id,
+    providerId: (await knownProvider(database.db, options.provider))?.id,
     region: options.region,
     engine: options.engine,
     limit: pageLimit(options) ?? EVERY_ROW,

@@ -33,10 +33,10 @@ export async function findConditions(
   now: Date,
 ): Promise<Condition[]> {
   const [facts, dirty, differences, soldOut, retiring] = await Promise.all([
-    readSourceFacts(db.$client, sources),
-    dirtyDocumentCounts(db.$client),
-    recentDifferences(db.$client),
-    soldOutRegions(db.$client, SOLD_OUT_SHARE, SOLD_OUT_AT_LEAST),
+    readSourceFacts(db, sources),
+    dirtyDocumentCounts(db),
+    recentDifferences(db),
+    soldOutRegions(db, SOLD_OUT_SHARE, SOLD_OUT_AT_LEAST),
     findRetiringMachines(db, now),
   ]);
   const maxAges = new Map(sources.map(({ id, maxAge }) => [id, maxAge]));

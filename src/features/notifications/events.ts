@@ -147,7 +147,7 @@ export async function collectEvents(db: ClientDatabase, id: number, now: Date): 
         ? undefined
         : await possibleSavings(tx, webhook.organizationId, threshold, webhook.seen?.savings, now);
     for (const clusters of chunks(savings?.clusters ?? [])) {
-      const terms = { threshold: threshold ?? '', currency: (await storedCurrency(tx.$client)) ?? null };
+      const terms = { threshold: threshold ?? '', currency: (await storedCurrency(tx)) ?? null };
       contents.push({ type: 'savings.possible', data: { organization: slug, ...terms, clusters } });
     }
     const stock = webhook.events.includes('stock')

@@ -13,7 +13,7 @@ import {
 } from '../../cli/terminal/options.ts';
 import { ago, alignedTable, print, printJson } from '../../cli/terminal/output.ts';
 import type { Environment } from '../../config/config.ts';
-import type { Sql } from '../../db/connection/connect.ts';
+import type { Database } from '../../db/connection/client.ts';
 import { findOrganization, type Organization } from '../../db/organizations.ts';
 import { WEBHOOK_EVENTS } from '../../db/schema.ts';
 import type { WebhookEvent } from './events.ts';
@@ -66,7 +66,7 @@ async function webhookAdd(env: Environment, options: AddOptions): Promise<void> 
   const given = readWebhook(options);
   await using database = openDatabase(env);
   const by = decider(database, options);
-  const organization = await organizationOf(database.sql, options.org);
+  const organization = await organizationOf(database.db, options.org);
   const added = await addWebhook(database.db, organization, given, by);
   if (added === undefined)
     throw new CommandFailure(
@@ -82,7 +82,7 @@ async function webhookAdd(env: Environment, options: AddOptions): Promise<void> 
 
 async function webhookList(env: Environment, { org, json }: OfOrganization): Promise<void> {
   await using database = openDatabase(env);
-  const organization = await organizationOf(database.sql, org);
+  const organization = await organizationOf(database.db, org);
   const webhooks = await listWebhooks(database.db, organization.id);
   if (json) return printJson(webhooks);
   if (webhooks.length === 0)
@@ -107,7 +107,7 @@ async function webhookList(env: Environment, { org, json }: OfOrganization): Pro
 async function webhookRemove(env: Environment, id: number, options: ChangingOf): Promise<void> {
   await using database = openDatabase(env);
   const by = decider(database, options);
-  const organization = await organizationOf(database.sql, options.org);
+  const organization = await organizationOf(database.db, options.org);
   if (!(await removeWebhook(database.db, organization, id, by))) throw noWebhook(id, organization);
   if (options.json) printJson({ webhook: id, removed: true });
   else print(`webhook ${id} of ${organization.slug} is removed`);
@@ -116,7 +116,7 @@ async function webhookRemove(env: Environment, id: number, options: ChangingOf):
 async function webhookTest(env: Environment, id: number, options: ChangingOf): Promise<void> {
   await using database = openDatabase(env);
   const by = decider(database, options);
-  const organization = await organizationOf(database.sql, options.org);
+  const organization = await organizationOf(database.db, options.org);
   const webhook = await findWebhook(database.db, id, organization.id);
   if (webhook === undefined) throw noWebhook(id, organization);
   const error = await testWebhook(database.db, webhook, organization, by);
@@ -125,8 +125,8 @@ async function webhookTest(env: Environment, id: number, options: ChangingOf): P
   else print(`webhook ${id} accepted the message`);
 }
 
-async function organizationOf(sql: Sql, slug: string): Promise<Organization> {
-  const organization = await findOrganization(sql, slug);
+async function organizationOf(db: Database, slug: string): Promise<Organization> {
+  const organization = await findOrganization(db, slug);
   if (organization) return organization;
   throw new CommandFailure(`there is no organization "${slug}", or it is deleted; see: fleetbook org list`);
 }

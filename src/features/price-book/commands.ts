@@ -14,7 +14,7 @@ import {
 } from '../../cli/terminal/options.ts';
 import { alignedTable, printJson, show, updatedLater } from '../../cli/terminal/output.ts';
 import type { Environment } from '../../config/source-config.ts';
-import type { Sql } from '../../db/connection/client.ts';
+import type { Database } from '../../db/connection/client.ts';
 import { findOrganization, type Organization } from '../../db/organizations.ts';
 import type { GivenEntry, PriceBookAnswer, ShownEntry } from './api.ts';
 import { BadEntry, ENTRY_FIELDS } from './bad-entry.ts';
@@ -67,7 +67,7 @@ export async function listPrices(
 ): Promise<void> {
   await using database = openDatabase(env);
   const { sql } = database;
-  const organization = await organizationOf(sql, options.org);
+  const organization = await organizationOf(database.db, options.org);
   const book = await readPriceBook(sql, organization, options.all ?? false);
   show(options, book, () =>
     book.entries.length > 0
@@ -76,8 +76,8 @@ export async function listPrices(
   );
 }
 
-async function organizationOf(sql: Sql, slug: string): Promise<Organization> {
-  const organization = await findOrganization(sql, slug);
+async function organizationOf(db: Database, slug: string): Promise<Organization> {
+  const organization = await findOrganization(db, slug);
   if (organization) return organization;
   throw new CommandFailure(
     `there is no organization "${slug}", or it is deleted; \`fleetbook org list --all\` shows all`,
@@ -163,7 +163,7 @@ export async function importPrices(env: Environment, file: string, options: Chan
 
 export async function exportPrices(env: Environment, options: OfOrganization): Promise<void> {
   await using database = openDatabase(env);
-  const organization = await organizationOf(database.sql, options.org);
+  const organization = await organizationOf(database.db, options.org);
   printJson(fileOf(await readPriceBook(database.sql, organization, false)));
 }
 

@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { publishNow } from '../../app/actions/publish.ts';
 import type { OpsContext } from '../../app/feature.ts';
-import type { Sql } from '../../db/connection/client.ts';
+import type { Database } from '../../db/connection/client.ts';
 import { findOrganization, type Organization } from '../../db/organizations.ts';
 import { deciderOf } from '../../ops/access.ts';
 import type { OpsApi, OpsPart } from '../../ops/feature-routes.ts';
@@ -27,7 +27,7 @@ import { priceBookChanges } from './write.ts';
 const ADMIN = { config: { access: 'admin' } } as const;
 const BOOK = '/organizations/:slug/price-book';
 
-export function priceBookPart({ store: { sql }, openWriter }: OpsContext): OpsPart {
+export function priceBookPart({ store: { sql, db }, openWriter }: OpsContext): OpsPart {
   const changesOf = (request: FastifyRequest) =>
     priceBookChanges(openWriter().store.db, deciderOf(request, anyReasonOf(request.body)));
   return {
@@ -38,11 +38,11 @@ export function priceBookPart({ store: { sql }, openWriter }: OpsContext): OpsPa
         return published;
       };
       api.get(BOOK, async (request): Promise<PriceBookAnswer> => {
-        const organization = await storedOrganization(sql, slugOf(request));
+        const organization = await storedOrganization(db, slugOf(request));
         return readPriceBook(sql, organization, choiceOf(request.query, 'ended', ['no', 'yes']) === 'yes');
       });
       api.get(`${BOOK}/preview`, async (request): Promise<EntryPreview> => {
-        const organization = await storedOrganization(sql, slugOf(request));
+        const organization = await storedOrganization(db, slugOf(request));
         return orRefused(async () =>
           previewEntry(sql, organization, givenEntry({ ...(request.query as object) })),
         );
@@ -70,8 +70,8 @@ export function priceBookPart({ store: { sql }, openWriter }: OpsContext): OpsPa
 
 const slugOf = (request: FastifyRequest): string => (request.params as { slug: string }).slug;
 
-async function storedOrganization(sql: Sql, slug: string): Promise<Organization> {
-  return found(await findOrganization(sql, slug), `there is no organization "${slug}", or it was deleted`);
+async function storedOrganization(db: Database, slug: string): Promise<Organization> {
+  return found(await findOrganization(db, slug), `there is no organization "${slug}", or it was deleted`);
 }
 
 async function orRefused<T>(change: () => Promise<T>): Promise<T> {

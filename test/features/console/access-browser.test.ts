@@ -55,7 +55,7 @@ describe('the console in a browser, with other sites', needs(hasChromium, CHROMI
     origin = await scene.app.listen({ host: '127.0.0.1', port: 0 });
     await scene.sync(1);
     await scene.sync(9);
-    const [held] = await pendingBatches(scene.worker.store.sql);
+    const [held] = await pendingBatches(scene.worker.store.db);
     batch = held?.id ?? expect.unreachable('a batch is held');
   });
   afterAll(() => closing.disposeAsync());
@@ -115,7 +115,7 @@ describe('the console in a browser, with other sites', needs(hasChromium, CHROMI
       expect(answers).toHaveLength(4);
       for (const answer of answers) expect([401, 403]).toContain(answer);
       expect(await audited()).toEqual(before);
-      expect((await pendingBatches(scene.worker.store.sql)).map(({ id }) => id)).toEqual([batch]);
+      expect((await pendingBatches(scene.worker.store.db)).map(({ id }) => id)).toEqual([batch]);
       expect(await scene.queues.sync.isPaused()).toBe(false);
       expect(await scene.queues.sync.getJobCountByTypes('waiting', 'delayed', 'active')).toBe(0);
       // The operator is still signed in.

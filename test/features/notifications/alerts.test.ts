@@ -201,7 +201,7 @@ describe('an alert', () => {
   it('states the broken guards of a held batch, and the decision', async () => {
     await scene.catalogue(items(10));
     await scene.catalogue(items(2), { limits: STRICT });
-    const [batch] = await pendingBatches(scene.sql);
+    const [batch] = await pendingBatches(scene.store.db);
     expect(await evaluate()).toMatchObject({ opened: [{ kind: 'batch_held', subject: 'acme' }] });
     await decide(scene.store.db, batch?.id ?? 0, 'rejected', OPERATOR);
     expect(await evaluate()).toMatchObject({
@@ -410,7 +410,7 @@ describe('a webhook', () => {
   it('gets a link to the console and the command for each alert', async () => {
     await scene.catalogue(items(10));
     await scene.catalogue(items(2), { limits: STRICT });
-    const [batch] = await pendingBatches(scene.sql);
+    const [batch] = await pendingBatches(scene.store.db);
     const webhooks = [webhook(), webhook({ id: 'chat', format: 'slack', secret: undefined })];
     await evaluate(scene.now(), { opsUrl: 'https://ops.test', webhooks });
     await send();

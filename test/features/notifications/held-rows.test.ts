@@ -137,7 +137,7 @@ describe('an alert about a held batch', () => {
     await holdMachines();
     const first = detailsOf(await sentText()).batch;
     await scene.catalogue([region('fsn1'), ...offers('fsn1', 2)]);
-    const [younger] = await pendingBatches(scene.sql);
+    const [younger] = await pendingBatches(scene.store.db);
     expect(younger?.id).toBeGreaterThan(first);
     // No new message: the source is still held.
     await sentText();
@@ -197,7 +197,7 @@ describe('the end of an alert about a held batch', () => {
     await hold(2);
     await evaluate();
     await hold(1);
-    const [batch] = await pendingBatches(scene.sql);
+    const [batch] = await pendingBatches(scene.store.db);
     await decide(scene.store.db, batch?.id ?? 0, 'approved', OPERATOR);
     expect(await evaluate()).toMatchObject({
       resolved: [{ resolution: 'approved by ada@desk because it is right' }],

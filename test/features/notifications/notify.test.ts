@@ -65,7 +65,7 @@ it('a worker sends new events, and retries them for a receiver that is down with
   await using dead = await receiver();
   await using alive = await receiver();
   dead.status = 503;
-  const organization = await findOrganization(store.sql, SAMPLE_ORGANIZATION.slug);
+  const organization = await findOrganization(store.db, SAMPLE_ORGANIZATION.slug);
   if (!organization) throw new Error('unreachable: the scene has it');
   const add = (url: string) =>
     addWebhook(store.db, organization, { url: new URL(url), events: ['clusters'] }, OPERATOR);

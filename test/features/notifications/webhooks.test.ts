@@ -65,7 +65,7 @@ const publish = async () => {
   await appendChanges(scene.store.db, 'all');
 };
 const organization = async (slug: string): Promise<Organization> =>
-  (await findOrganization(scene.sql, slug)) ?? expect.unreachable(slug);
+  (await findOrganization(scene.store.db, slug)) ?? expect.unreachable(slug);
 const add = async (
   slug: string,
   events: WebhookEvent[] = ['clusters', 'prices'],

@@ -87,7 +87,7 @@ describe('the comparison', () => {
     expect(await comparison.round()).toEqual([]);
     expect(comparison.stalest()).toBe(0);
     expect(comparison.logged).toEqual([]);
-    expect(await recentDifferences(scene.sql)).toEqual({ count: 0, first: [] });
+    expect(await recentDifferences(scene.store.db)).toEqual({ count: 0, first: [] });
     expect(await scene.cache.get(scene.keys.revision(0))).toBe(before);
   });
 
@@ -101,7 +101,7 @@ describe('the comparison', () => {
       { level: 50, document: documentId(region()), verdict: 'damaged' },
     ]);
     expect(JSON.stringify(comparison.logged)).not.toContain('klein');
-    const [noted] = (await recentDifferences(scene.sql)).first;
+    const [noted] = (await recentDifferences(scene.store.db)).first;
     expect(noted).toMatchObject({ document: documentId(region()), verdict: 'damaged', times: 1 });
     expect(decodeDocument(region(), await stored())).toBeDefined();
     expect(await comparison.round()).toEqual([]);
@@ -137,7 +137,7 @@ describe('the comparison', () => {
     expect(await comparison.round()).toEqual(['different']);
     expect(comparison.logged).toMatchObject([{ level: 50, verdict: 'different' }]);
     const { version } = content;
-    expect((await recentDifferences(scene.sql)).first).toMatchObject([
+    expect((await recentDifferences(scene.store.db)).first).toMatchObject([
       { document: documentId(region()), verdict: 'different', version, cached: version },
     ]);
     await until(async () => (await body()) === content.body.toString());
@@ -153,7 +153,7 @@ describe('the comparison', () => {
     const reader = await scene.linkedReader({ pollMs: 50 });
     expect((await reader.documents.get(region())).document?.version).toBe(content.version + 40);
     expect(await comparison.round()).toContain('ahead');
-    expect((await recentDifferences(scene.sql)).first).toMatchObject([
+    expect((await recentDifferences(scene.store.db)).first).toMatchObject([
       { verdict: 'ahead', version: content.version, cached: content.version + 40 },
     ]);
     expect(await readLineage(scene.sql)).not.toBe(scene.keys.lineage);
@@ -245,7 +245,7 @@ describe('the comparison', () => {
       await scene.publisher.compare();
       return !(await stored()).equals(value);
     });
-    expect((await recentDifferences(scene.sql)).first).toMatchObject([{ verdict: 'different' }]);
+    expect((await recentDifferences(scene.store.db)).first).toMatchObject([{ verdict: 'different' }]);
   });
 
   it('finds and repairs each of many documents, and logs a few', async () => {
@@ -256,7 +256,7 @@ describe('the comparison', () => {
     const comparison = comparisons();
     expect(await comparison.round()).toEqual(['damaged']);
     expect(comparison.logged).toHaveLength(20);
-    expect((await recentDifferences(scene.sql)).count).toBe(20);
+    expect((await recentDifferences(scene.store.db)).count).toBe(20);
     expect(await comparison.round()).toEqual([]);
   });
 

@@ -294,11 +294,11 @@ it('plans are part of a held batch, also that they could not be read, and of the
   const unread: CatalogueItem = { kind: 'unread-prices', items: ['ipv4'] };
   const next = [...batch(priced('0.07')), unread];
   expect(await scene.catalogue(next)).toMatchObject({ outcome: 'held' });
-  const [held] = await pendingBatches(scene.store.sql);
+  const [held] = await pendingBatches(scene.store.db);
   const id = held?.id ?? 0;
   const itemsOf = async (...kinds: string[]) => {
     const items: CatalogueItem[] = [];
-    for await (const each of heldItems(scene.store.sql, id)) items.push(each as CatalogueItem);
+    for await (const each of heldItems(scene.store.db, id)) items.push(each as CatalogueItem);
     return items.filter(({ kind }) => kinds.includes(kind));
   };
   expect(await itemsOf('database-plan', 'unread-prices')).toEqual([item(priced('0.07')), unread]);

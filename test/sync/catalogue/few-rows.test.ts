@@ -111,9 +111,9 @@ describe('a few wrong rows', () => {
       (item) => item.kind !== 'offer' || item.offer.regionCode === 'a',
     );
     expect(await scene.catalogue(half)).toMatchObject({ outcome: 'held', broken: [{ guard: 'removed' }] });
-    const [batch = expect.unreachable()] = await pendingBatches(scene.store.sql);
+    const [batch = expect.unreachable()] = await pendingBatches(scene.store.db);
     const items: CatalogueItem[] = [];
-    for await (const item of heldItems(scene.store.sql, batch.id)) items.push(item as CatalogueItem);
+    for await (const item of heldItems(scene.store.db, batch.id)) items.push(item as CatalogueItem);
     expect(items.filter(({ kind }) => kind === 'rejected')).toEqual([]);
     expect(await scene.catalogue(items, { approved: true })).toMatchObject({
       counts: { changed: 1, retired: 70 },

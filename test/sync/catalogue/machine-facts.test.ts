@@ -150,9 +150,9 @@ it('is stored with a held batch, and shown as its pending change', async () => {
     offer('a', 'm3', { facts: { architecture: 'x86_64' }, amount: '0.07' }),
   ];
   await scene.catalogue(held);
-  const [batch] = await pendingBatches(scene.store.sql);
+  const [batch] = await pendingBatches(scene.store.db);
   const items: CatalogueItem[] = [];
-  for await (const item of heldItems(scene.store.sql, batch?.id ?? 0)) items.push(item as CatalogueItem);
+  for await (const item of heldItems(scene.store.db, batch?.id ?? 0)) items.push(item as CatalogueItem);
   expect(items.filter(({ kind }) => kind === 'offer')).toEqual(held.slice(1));
 
   const preview = await previewCatalogue(

@@ -141,7 +141,7 @@ describe('prices', () => {
       { price: 0.001, from: '2026-01-01T03:00:00.000000Z', to: '2026-01-01T04:00:00.000000Z' },
       { price: 0.001, from: '2026-01-01T01:00:00.000000Z', to: '2026-01-01T02:00:00.000000Z' },
     ]);
-    const points = await priceHistory(scene.sql, 1);
+    const points = await priceHistory(scene.store.db, 1);
     expect(points?.prices.map(({ price, withdrawn }) => [price, withdrawn])).toEqual([
       [0.002, null],
       [0, 'zero_price'],
@@ -162,7 +162,7 @@ describe('prices', () => {
     await scene.catalogue([region('a'), offer('a', 'x', EUR('0.06')), offer('a', 'y')]);
     await scene.catalogue([region('a'), offer('a', 'x', { amount: '0.06' }), offer('a', 'y')]);
     expect((await loadMachinePrices(scene.sql, 1)).rows).toMatchObject([{ price: 0.001, to: null }]);
-    const points = await priceHistory(scene.sql, 1);
+    const points = await priceHistory(scene.store.db, 1);
     expect(points?.prices.map(({ withdrawn }) => withdrawn)).toEqual([
       null,
       'no_exchange_rate',

@@ -182,9 +182,9 @@ it('are part of a held batch', async () => {
   await scene.catalogue([...batch(DISK), ...offers('a', 20)]);
   const next = batch({ ...DISK, tiers: [{ from: '0', amount: '0.05' }] }, TRAFFIC);
   expect(await scene.catalogue(next)).toMatchObject({ outcome: 'held' });
-  const [held] = await pendingBatches(scene.store.sql);
+  const [held] = await pendingBatches(scene.store.db);
   const items: CatalogueItem[] = [];
-  for await (const each of heldItems(scene.store.sql, held?.id ?? 0)) items.push(each as CatalogueItem);
+  for await (const each of heldItems(scene.store.db, held?.id ?? 0)) items.push(each as CatalogueItem);
   const prices = (list: readonly CatalogueItem[]) => list.filter(({ kind }) => kind === 'region-price');
   expect(prices(items)).toEqual(JSON.parse(JSON.stringify(prices(next))));
 });

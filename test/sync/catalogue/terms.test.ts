@@ -282,9 +282,9 @@ describe('a batch', () => {
     const next = [region('a'), ...offers('a', 10, { terms: SPOT, monthlyCap: '30' })];
     const result = await scene.catalogue(next);
     expect(result).toMatchObject({ outcome: 'held', broken: [{ guard: 'removed', found: 1 }] });
-    const [batch] = await pendingBatches(scene.store.sql);
+    const [batch] = await pendingBatches(scene.store.db);
     const items: CatalogueItem[] = [];
-    for await (const item of heldItems(scene.store.sql, batch?.id ?? 0)) items.push(item as CatalogueItem);
+    for await (const item of heldItems(scene.store.db, batch?.id ?? 0)) items.push(item as CatalogueItem);
     expect(items.filter(({ kind }) => kind === 'offer')).toEqual(
       next.slice(1).toSorted((one, other) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1)),
     );

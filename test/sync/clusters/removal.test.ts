@@ -26,13 +26,13 @@ describe('clusters that vanish while others are added', () => {
     ).map(({ text }) => text);
   const all = ['one Active', 'three Active', 'two Active'];
   const batch = async () => {
-    const [found, ...others] = await pendingBatches(scene.store.sql);
+    const [found, ...others] = await pendingBatches(scene.store.db);
     expect(others).toEqual([]);
     return found ?? expect.unreachable('nothing is held');
   };
   const approve = async (id: number) => {
     const items: ClusterItem<ReportedCluster>[] = [];
-    for await (const item of heldItems(scene.store.sql, id)) items.push(item as ClusterItem<ReportedCluster>);
+    for await (const item of heldItems(scene.store.db, id)) items.push(item as ClusterItem<ReportedCluster>);
     return scene.clusters(items, { approved: true });
   };
 
@@ -63,7 +63,7 @@ describe('clusters that vanish while others are added', () => {
       expect(await shown()).toHaveLength(15);
     }
     await scene.clusters([...three, ...twelve]);
-    expect(await pendingBatches(scene.store.sql)).toEqual([]);
+    expect(await pendingBatches(scene.store.db)).toEqual([]);
   });
 
   it('also hold clusters added in their place under another key: they may be the same clusters', async () => {

@@ -107,10 +107,10 @@ describe('stored clusters', () => {
       counts: { seen: 6, changed: 5, rejected: 1 },
       broken: [{ guard: 'removed', found: 0.4 }],
     });
-    const [batch = expect.unreachable()] = await pendingBatches(scene.store.sql);
+    const [batch = expect.unreachable()] = await pendingBatches(scene.store.db);
     expect(batch).toMatchObject({ sourceId: 'plane', items: 6 });
     const held: ClusterItem<ReportedCluster>[] = [];
-    for await (const item of heldItems(scene.store.sql, batch.id))
+    for await (const item of heldItems(scene.store.db, batch.id))
       held.push(item as ClusterItem<ReportedCluster>);
     expect(held[0]).toEqual(unusable);
 

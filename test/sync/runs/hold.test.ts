@@ -22,11 +22,11 @@ describe('a catalogue that breaks a guard', () => {
   const readers = ['providers', 'regions', 'machines', 'machine_prices', 'quarantined_rows', 'lineage'];
   const items = async (batchId: number) => {
     const found: CatalogueItem[] = [];
-    for await (const item of heldItems(scene.store.sql, batchId)) found.push(item as CatalogueItem);
+    for await (const item of heldItems(scene.store.db, batchId)) found.push(item as CatalogueItem);
     return found;
   };
   const onlyPending = async () => {
-    const [batch, ...others] = await pendingBatches(scene.store.sql);
+    const [batch, ...others] = await pendingBatches(scene.store.db);
     expect(others).toEqual([]);
     return batch ?? expect.unreachable('nothing is held');
   };
@@ -132,7 +132,7 @@ describe('a catalogue that breaks a guard', () => {
     await scene.catalogue(half);
     const held = await onlyPending();
     await scene.catalogue(whole);
-    expect(await pendingBatches(scene.store.sql)).toEqual([]);
+    expect(await pendingBatches(scene.store.db)).toEqual([]);
     expect(await statuses()).toEqual(['superseded']);
     expect(await items(held.id)).toEqual([]);
   });
@@ -159,12 +159,9 @@ describe('a catalogue that breaks a guard', () => {
     await scene.catalogue(whole, other);
     await scene.catalogue(half);
     await scene.catalogue(half, other);
-    expect(await pendingBatches(scene.store.sql)).toMatchObject([
-      { sourceId: 'acme' },
-      { sourceId: 'other' },
-    ]);
+    expect(await pendingBatches(scene.store.db)).toMatchObject([{ sourceId: 'acme' }, { sourceId: 'other' }]);
     await scene.catalogue(whole);
-    expect(await pendingBatches(scene.store.sql)).toMatchObject([{ sourceId: 'other' }]);
+    expect(await pendingBatches(scene.store.db)).toMatchObject([{ sourceId: 'other' }]);
   });
 
   it('is stored when an operator approves it, as if it had passed the guards', async () => {
@@ -210,7 +207,7 @@ describe('a catalogue that breaks a guard', () => {
     const before = await scene.rows(...readers);
     const { id } = await onlyPending();
     expect(await decide(scene.store.db, id, 'rejected', OPERATOR)).toBe(true);
-    expect(await pendingBatches(scene.store.sql)).toEqual([]);
+    expect(await pendingBatches(scene.store.db)).toEqual([]);
     expect(await scene.rows(...readers)).toEqual(before);
     expect(await statuses()).toEqual(['rejected']);
     // Until now, an operator could undo the rejection.

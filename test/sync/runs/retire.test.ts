@@ -80,10 +80,10 @@ describe('a retired catalogue', () => {
   it('stops its live run from storing, and ends its held batch', async () => {
     await scene.catalogue([region('a'), ...offers('a', 10)]);
     await scene.catalogue([region('a'), ...offers('a', 2)]);
-    expect(await pendingBatches(scene.store.sql)).toHaveLength(1);
+    expect(await pendingBatches(scene.store.db)).toHaveLength(1);
     const run = await scene.begin();
     await retire('acme');
-    expect(await pendingBatches(scene.store.sql)).toEqual([]);
+    expect(await pendingBatches(scene.store.db)).toEqual([]);
     expect(await scene.catalogue([region('a'), offer('a', 'm1')], { run })).toMatchObject({
       outcome: 'superseded',
     });

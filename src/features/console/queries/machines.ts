@@ -1,6 +1,6 @@
 /** Machines for operators, published or not. */
 import type postgres from 'postgres';
-import type { Sql } from '../../../db/connection/client.ts';
+import type { ClientDatabase, Sql } from '../../../db/connection/client.ts';
 import { instant } from '../../../db/connection/instant-text.ts';
 import { directed, type Page, type PageSearch } from '../../../db/connection/statements.ts';
 import { factPairs } from '../../../db/machine-facts.ts';
@@ -153,9 +153,13 @@ export interface MachineDetail extends PriceHistory, Shape {
   readonly changes: readonly MachineChange[];
 }
 
-export async function machineDetail(sql: Sql, machineId: number): Promise<MachineDetail | undefined> {
+export async function machineDetail(
+  db: ClientDatabase,
+  machineId: number,
+): Promise<MachineDetail | undefined> {
+  const { $client: sql } = db;
   const [history, changes, [row]] = await Promise.all([
-    priceHistory(sql, machineId),
+    priceHistory(db, machineId),
     machineHistory(sql, machineId, CHANGES_SHOWN),
     sql<Omit<MachineDetail, keyof PriceHistory | 'changes'>[]>`
       select p.id as "providerId", r.id as "regionId", r.name as "regionName", m.source_id as source, m.cpu,

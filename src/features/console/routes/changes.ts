@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Sql } from '../../../db/connection/client.ts';
+import type { Database, Sql } from '../../../db/connection/client.ts';
 import { providerNames } from '../../../db/providers.ts';
 import { CLUSTER_CHANGES, MACHINE_CHANGES } from '../../../domain/run.ts';
 import { SINCE_FORMS, sinceOf } from '../../../domain/text/time-span.ts';
@@ -18,7 +18,7 @@ import type { ConsoleContext } from './context.ts';
 
 const SINCE = '24h';
 
-export function addChanges(api: FastifyInstance, { sql }: ConsoleContext): void {
+export function addChanges(api: FastifyInstance, { sql, db }: ConsoleContext): void {
   api.get('/runs/:id', async (request): Promise<RunAnswer> => {
     const id = idOf(request.params, 'id', 'run');
     const run = found(await runRecord(sql, id), `there is no run ${id}, or it is deleted`);
@@ -38,7 +38,7 @@ export function addChanges(api: FastifyInstance, { sql }: ConsoleContext): void 
   api.get('/changes', async (request): Promise<ChangesAnswer> => {
     const { query } = request;
     const since = sinceIn(query, new Date());
-    const provider = await providerIn(sql, query);
+    const provider = await providerIn(db, query);
     const scope = { since, provider, text: textOf(query, 'q') };
     const of = choiceOf(query, 'of', ['machines', 'clusters']) ?? 'machines';
     // The answer has the counts of machines and clusters, and the rows of one of them.
@@ -89,10 +89,10 @@ function sinceIn(query: unknown, now: Date): string {
   return since.toISOString();
 }
 
-async function providerIn(sql: Sql, query: unknown): Promise<string | undefined> {
+async function providerIn(db: Database, query: unknown): Promise<string | undefined> {
   const text = textOf(query, 'provider');
   if (text === undefined) return undefined;
-  for (const [id, name] of await providerNames(sql)) {
+  for (const [id, name] of await providerNames(db)) {
     if (String(id) === text || name.toLowerCase() === text.toLowerCase()) return name;
   }
   throw new BadRequest('provider', `must be the name or id of a stored provider; it is "${text}"`);

@@ -19,7 +19,7 @@ export function addCharts(api: FastifyInstance, { sql, db, queues }: ConsoleCont
     const window: Steps = { from: to - STEPS * STEP_S, step: STEP_S, steps: STEPS };
     const [runs, dirty, behindSince, held, jobs] = await Promise.all([
       runSteps(sql, window),
-      dirtyDocumentCounts(sql),
+      dirtyDocumentCounts(db),
       openSince(db, 'publication_behind'),
       pendingBacklog(sql),
       jobCounts(queues, window),

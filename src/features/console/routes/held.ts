@@ -38,7 +38,10 @@ const PREVIEW_MS = 30_000;
 const PREVIEWS = 4;
 const KINDS = ['gone', 'excluded', 'price', 'shape', 'facts', 'published', 'changed', 'new'] as const;
 
-export function addHeld(api: FastifyInstance, { sql, config, openWriter, changed }: ConsoleContext): void {
+export function addHeld(
+  api: FastifyInstance,
+  { sql, db, config, openWriter, changed }: ConsoleContext,
+): void {
   const sourceOf = ({ id, sourceId }: BatchRecord): SourceConfig => {
     const source = config.sources.find((each) => each.id === sourceId);
     if (source) return source;
@@ -53,7 +56,7 @@ export function addHeld(api: FastifyInstance, { sql, config, openWriter, changed
     );
   const known = async (request: FastifyRequest): Promise<BatchRecord> => {
     const id = idOf(request.params, 'batch', 'batch');
-    return found(await batchRecord(sql, id), `there is no batch ${id}; a younger batch may have replaced it`);
+    return found(await batchRecord(db, id), `there is no batch ${id}; a younger batch may have replaced it`);
   };
   /** Adds a route that decides a batch. @param decide returns undefined if another decision or a run came first */
   const addDecision = (
@@ -73,7 +76,7 @@ export function addHeld(api: FastifyInstance, { sql, config, openWriter, changed
       return { batch: batch.id, ...decided };
     });
 
-  api.get('/held', () => batchRecords(sql, LISTED));
+  api.get('/held', () => batchRecords(db, LISTED));
   api.get('/held/:batch', async (request): Promise<ShownBatch> => {
     const batch = await known(request);
     const trail = await batchTrail(sql, batch.id);

@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify';
-import { databaseOn } from '../../../db/connection/client.ts';
 import { storedCurrency } from '../../../db/prices/currency.ts';
 import { CONTINENTS, COUNTRIES_OF, COUNTRY, continentOf } from '../../../domain/region-country.ts';
 import { readPriceHistory } from '../../../market/market.ts';
@@ -30,8 +29,8 @@ import { machineCosts, machinePriced } from './costs/machine-costs.ts';
 /** More cpu, and more GB, than any machine has. */
 const LARGEST = 1_000_000;
 
-export function addMachines(api: FastifyInstance, { sql }: ConsoleContext): void {
-  const currency = async () => (await storedCurrency(sql)) ?? null;
+export function addMachines(api: FastifyInstance, { sql, db }: ConsoleContext): void {
+  const currency = async () => (await storedCurrency(db)) ?? null;
   api.get('/machines', async (request): Promise<MachinesAnswer> => {
     const search = machineSearch(request.query);
     const [found, unit] = await Promise.all([searchMachines(sql, search), currency()]);
@@ -49,9 +48,9 @@ export function addMachines(api: FastifyInstance, { sql }: ConsoleContext): void
   api.get('/machines/:id', async (request): Promise<MachineAnswer> => {
     const id = idOf(request.params, 'id', 'machine');
     const [machine, priced, history, unit] = await Promise.all([
-      machineDetail(sql, id),
-      machinePriced(databaseOn(sql), id),
-      readPriceHistory(databaseOn(sql), id, undefined),
+      machineDetail(db, id),
+      machinePriced(db, id),
+      readPriceHistory(db, id, undefined),
       currency(),
     ]);
     if (!machine || !priced) throw new NotFound(`there is no machine ${id}`);

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { publishNow } from '../../../app/actions/publish.ts';
 import { administration } from '../../../db/administration.ts';
-import type { Sql } from '../../../db/connection/client.ts';
+import type { Database, Sql } from '../../../db/connection/client.ts';
 import { findOrganization, type Organization } from '../../../db/organizations.ts';
 import { listUsers, type UserName } from '../../../db/users.ts';
 import { ORGANIZATION_SLUG } from '../../../domain/text/names.ts';
@@ -32,7 +32,7 @@ import type { ConsoleContext } from './context.ts';
 export const ADMIN = { config: { access: 'admin' } } as const;
 
 export function addOrganizations(api: FastifyInstance, context: ConsoleContext): void {
-  const { sql } = context;
+  const { sql, db } = context;
   const changes = changesOf(context);
 
   api.get('/organizations', async (request): Promise<FoundOrganizations> => {
@@ -48,7 +48,7 @@ export function addOrganizations(api: FastifyInstance, context: ConsoleContext):
   api.get('/organizations/:slug', (request) => storedOrganization(sql, slugOf(request)));
   api.get('/organizations/:slug/users', async (request): Promise<UsersAnswer> => {
     const { id } = await storedOrganization(sql, slugOf(request));
-    return { rows: await listUsers(sql, id) };
+    return { rows: await listUsers(db, id) };
   });
   api.post('/organizations', ADMIN, async (request): Promise<Organization> => {
     const slug = fieldOf(request.body, 'slug') ?? '';
@@ -89,14 +89,14 @@ export function addOrganizations(api: FastifyInstance, context: ConsoleContext):
     };
     if (name.firstName === '' && name.lastName === '')
       throw new BadRequest('lastName', 'and firstName are both empty; delete the person to remove the name');
-    const organization = await existing(sql, slugOf(request));
+    const organization = await existing(db, slugOf(request));
     const by = changes(request, anyReasonOf(request.body));
     return replaced(context, request, await by.renameUser(organization, id, name), name);
   });
   api.post('/organizations/:slug/users/:id/delete', ADMIN, async (request) => {
     const id = idOf(request.params, 'id', 'person');
     const by = changes(request, reasonOf(request.body));
-    const gone = await by.deleteUser(await existing(sql, slugOf(request)), id);
+    const gone = await by.deleteUser(await existing(db, slugOf(request)), id);
     return replaced(context, request, gone, { firstName: '', lastName: '' });
   });
 }
@@ -119,8 +119,8 @@ export const storedOrganization = async (sql: Sql, slug: string): Promise<FoundO
   found(await foundOrganization(sql, slug), noOrganization(slug));
 
 /** @throws NotFound also for a deleted organization */
-export const existing = async (sql: Sql, slug: string): Promise<Organization> =>
-  found(await findOrganization(sql, slug), noOrganization(slug));
+export const existing = async (db: Database, slug: string): Promise<Organization> =>
+  found(await findOrganization(db, slug), noOrganization(slug));
 
 export const slugOf = (request: FastifyRequest): string => (request.params as { slug: string }).slug;
 const noOrganization = (slug: string): string => `there is no organization "${slug}", or it was deleted`;

@@ -22,7 +22,7 @@ import { freshness, judgeSources } from './overview.ts';
 const SLOTS = 5;
 
 export function addSources(api: FastifyInstance, context: ConsoleContext): void {
-  const { sql, sources, stored, openWriter } = context;
+  const { sql, db, sources, stored, openWriter } = context;
   const idOfSource = (params: unknown) => String((params as { id: string }).id);
 
   api.get('/sources/:id', async (request): Promise<SourceAnswer> => {
@@ -56,7 +56,7 @@ export function addSources(api: FastifyInstance, context: ConsoleContext): void 
     const { query } = request;
     const { limit, offset } = windowOf(query);
     const search = textOf(query, 'q')?.toLowerCase();
-    const all = await quarantinedRows(sql, id);
+    const all = await quarantinedRows(db, id);
     const found = all.filter(
       (row) =>
         search === undefined ||

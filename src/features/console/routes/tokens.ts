@@ -21,7 +21,7 @@ import type { ConsoleContext } from './context.ts';
 import { ADMIN, changesOf, existing, publish, slugOf, storedOrganization } from './organizations.ts';
 
 export function addTokens(api: FastifyInstance, context: ConsoleContext): void {
-  const { sql } = context;
+  const { sql, db } = context;
   const changes = changesOf(context);
 
   api.get('/organizations/:slug/tokens', async (request): Promise<TokensAnswer> => {
@@ -34,7 +34,7 @@ export function addTokens(api: FastifyInstance, context: ConsoleContext): void {
     const name = nameOf(request.body, 'name');
     const expiresAt = expiryOf(request.body, new Date());
     const by = changes(request, anyReasonOf(request.body));
-    const organization = await existing(sql, slugOf(request));
+    const organization = await existing(db, slugOf(request));
     const { id, token } = await by.createToken(organization, { name, scopes, expiresAt });
     return {
       id,
