@@ -5,7 +5,7 @@
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { makeInThread } from '../src/features/exports/make-in-thread.ts';
+import { makeInThread } from '../src/features/exports/job.ts';
 import { startServers } from './support/servers.ts';
 
 const { values } = parseArgs({ options: { machines: { type: 'string', default: '1000000' } } });

@@ -15,7 +15,7 @@ import { pruneDifferences } from '../src/db/differences.ts';
 import { pruneChanges } from '../src/db/runs/stored-changes.ts';
 import type { Condition } from '../src/domain/alert.ts';
 import { withTimeout } from '../src/domain/timeout.ts';
-import { makeExports } from '../src/features/exports/exports.ts';
+import { makeExports } from '../src/features/exports/job.ts';
 import { checkRedis } from '../src/redis/check-server.ts';
 import { type RedisClient, redisReady } from '../src/redis/redis.ts';
 import type { ComparisonObserver } from '../src/snapshot/publish/comparison.ts';

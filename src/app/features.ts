@@ -47,15 +47,16 @@ export const FEATURES: readonly Feature[] = [
     // Files of the whole catalogue: a worker makes them, and readers serve them. See docs/exports.md.
     name: 'exports',
     settings: EXPORT_SETTINGS,
-    read: async () => (await import('../features/exports/exports.ts')).readExports,
+    read: async () => (await import('../features/exports/routes.ts')).readExports,
     conditions: {
       kinds: {
         exports_behind:
           'for more than an hour, and two intervals, no files of the changed catalogue could be made',
       },
-      find: async (sql, config) => (await import('../features/exports/checks.ts')).findBehind(sql, config),
+      find: async (sql, config) =>
+        (await import('../features/exports/export-state.ts')).findBehind(sql, config),
     },
-    check: async (config) => (await import('../features/exports/checks.ts')).checkExports(config),
+    check: async (config) => (await import('../features/exports/export-state.ts')).checkExports(config),
   },
   {
     // Signed messages: to operators about problems, to an organization about its clusters and prices. See docs/notifications.md.

@@ -6,7 +6,7 @@ import postgres from 'postgres';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openStore, type Sql } from '../../src/db/connection/connect.ts';
 import { migrate } from '../../src/db/migration/migrate.ts';
-import { readTable } from '../../src/features/exports/queries.ts';
+import { statementOf } from '../../src/features/exports/tables.ts';
 import { readFeedPage, readFeedStart } from '../../src/features/feed/queries.ts';
 import { migrationsOf } from '../support/older-migrations.ts';
 import { pgbouncer, startPgBouncer } from '../support/pgbouncer.ts';
@@ -70,8 +70,8 @@ describe('without statistics the estimate is low', () => {
       'a page of an organization’s changes',
       (sql) => readFeedPage(sql, { organizationId: 1, after: 0, limit: 500 }),
     ],
-    ['the machines of an export', (sql) => readTable(sql, 'machines', () => {})],
-    ['the prices of an export', (sql) => readTable(sql, 'prices', () => {})],
+    ['the machines of an export', (sql) => sql.unsafe(statementOf('machines'))],
+    ['the prices of an export', (sql) => sql.unsafe(statementOf('prices'))],
   ])('of %s', async (_, read) => {
     const costs = await costsOf(read);
     expect(costs.length).toBeGreaterThan(0);

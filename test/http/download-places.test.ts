@@ -2,8 +2,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, it } from 'vitest';
-import type { StoredExport } from '../../src/features/exports/files.ts';
 import { exportsApi } from '../../src/features/exports/routes.ts';
+import type { StoredExport } from '../../src/features/exports/tables.ts';
 import { until } from '../support/until.ts';
 import { listen, testApi } from './harness.ts';
 

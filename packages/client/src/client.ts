@@ -29,7 +29,7 @@ import type {
   SearchPage,
   SearchQuestion,
 } from './documents.ts';
-import { type Download, type DownloadOptions, download, type ExportsOptions } from './download.ts';
+import { type Download, type DownloadOptions, download } from './download.ts';
 import { type Answer, type CallOptions, type ClientOptions, Requests } from './requests.ts';
 import { MemoryStore } from './store.ts';
 
@@ -182,8 +182,8 @@ export class FleetbookClient {
   }
 
   /** Lists the files that `download` accepts. */
-  exports({ available, ...options }: ExportsOptions = {}): Promise<Answer<readonly ExportFile[]>> {
-    return this.#requests.json('v1/exports', { available }, options);
+  exports(options: CallOptions = {}): Promise<Answer<readonly ExportFile[]>> {
+    return this.#requests.json('v1/exports', {}, options);
   }
 
   /** Downloads one export file as a stream. Resumes after a lost connection. */

@@ -242,7 +242,6 @@ export type ExportName =
   | `machines.${ExportFormat}`
   | `prices.${ExportFormat}`
   /** Its columns may change with any release. */
-  | `focus_experimental.${'csv' | 'parquet'}`
   | 'opencost.csv';
 
 export interface ExportFile {

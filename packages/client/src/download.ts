@@ -1,17 +1,10 @@
 /** Downloads export files as streams, and resumes after a lost connection. */
 import type { ExportName } from './documents.ts';
 import { FleetbookUnreachable, problemOf } from './problem.ts';
-import { type CallOptions, causeMessage, isTransient, type Requests } from './requests.ts';
+import { causeMessage, isTransient, type Requests } from './requests.ts';
 import { linkedController, nextChunk, sleep } from './time.ts';
 
-interface ExportChoice {
-  /** `all`: the files that include sold-out machines; `now` by default. */
-  readonly available?: 'now' | 'all' | undefined;
-}
-
-export interface ExportsOptions extends CallOptions, ExportChoice {}
-
-export interface DownloadOptions extends ExportChoice {
+export interface DownloadOptions {
   /** Aborts the download, even while `body` is read. */
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds without data after which the connection counts as lost; 30,000 by default. */
@@ -38,9 +31,9 @@ export interface Download {
 export async function download(
   requests: Requests,
   file: ExportName,
-  { signal: caller, silenceMs = 30_000, available }: DownloadOptions,
+  { signal: caller, silenceMs = 30_000 }: DownloadOptions,
 ): Promise<Download> {
-  const url = requests.url(`v1/exports/${file}`, { available });
+  const url = requests.url(`v1/exports/${file}`, {});
   const { controller: abortController, unlink } = linkedController(caller);
   const { signal } = abortController;
   const open: Open = (headers) =>

@@ -1,13 +1,45 @@
+/** The worker's part: it makes files when they are due, in a thread, and counts the attempts. */
+import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
+import { Counter, Histogram, type Registry } from 'prom-client';
+import { databaseUrls } from '../../app/connections.ts';
+import type { Disposer } from '../../app/disposer.ts';
+import type { Config } from '../../config/config.ts';
+import { ownScript } from '../../config/package.ts';
+import { settingsOf } from '../../config/settings.ts';
 import type { Sql } from '../../db/connection/client.ts';
+import type { Store } from '../../db/connection/connect.ts';
 import { readLineage } from '../../db/lineage.ts';
 import { messageOf } from '../../domain/errors.ts';
+import { withTimeout } from '../../domain/timeout.ts';
+import { gaugesOf, latest, type Series } from '../../ops/latest.ts';
+import { type ExportState, exportState } from './export-state.ts';
 import type { Made } from './make.ts';
-import { makeInThread } from './make-in-thread.ts';
-import { exportState } from './queries.ts';
+import type { MakeThreadData, MakeThreadMessage } from './make-thread.ts';
+import { EXPORT_SETTINGS } from './settings.ts';
+
+const END_WITHIN_MS = 3000;
+
+interface WorkerParts {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly closing: Disposer;
+  readonly store: Store;
+  /** Undefined in a worker without metrics. */
+  readonly registry: Registry | undefined;
+}
+
+export function makeExports({ config, store: { sql }, logger, registry, closing }: WorkerParts): void {
+  const { EXPORT_EVERY: every } = settingsOf(config, EXPORT_SETTINGS);
+  const observe = registry && addExportSeries(registry, sql, every);
+  if (every === 0) return;
+  const job = runExports({ sql, ...databaseUrls(config), everyMs: every * 1000, logger, observe });
+  closing.defer(() => withTimeout(END_WITHIN_MS, job[Symbol.asyncDispose]()));
+}
 
 /** Counts an attempt. `busy`: another worker makes the files. @param seconds how long it took */
 export type ExportObserver = (outcome: Made['outcome'] | 'failed', seconds: number) => void;
@@ -86,4 +118,69 @@ function logMade(logger: Logger, { version, rows, bytes }: Made & { outcome: 'ma
     { version, rows, bytes, seconds: Math.round(ms / 100) / 10 },
     'files of the catalogue were made',
   );
+}
+
+/** MiB of the thread's heap: it has a group of rows as strings and in columns. */
+const HEAP_MIB = 512;
+
+/** @param signal ends the thread, which then stores nothing @throws Error with the reason */
+export async function makeInThread(data: MakeThreadData, signal: AbortSignal): Promise<Made> {
+  const worker = new Worker(ownScript('src/features/exports/make-thread'), {
+    workerData: data,
+    name: 'exports',
+    resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB },
+  });
+  try {
+    const ended = once(worker, 'exit').then(() => {
+      throw new Error('the thread that makes the files ended');
+    });
+    const [message]: MakeThreadMessage[] = await Promise.race([once(worker, 'message', { signal }), ended]);
+    if (message?.outcome === 'failed') throw new Error(message.message);
+    return message as Made;
+  } finally {
+    await worker.terminate();
+  }
+}
+
+/** @param everySeconds how often files are made; 0 for never @returns the function that counts an attempt */
+function addExportSeries(registry: Registry, sql: Sql, everySeconds: number): ExportObserver {
+  const registers = [registry];
+  const attempts = new Counter({
+    name: 'fleetbook_export_attempts_total',
+    help: 'Attempts to make the files of the catalogue, by outcome; busy: another worker makes them',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const seconds = new Histogram({
+    name: 'fleetbook_export_duration_seconds',
+    help: 'Time to make and store the files of the catalogue',
+    buckets: [0.5, 1, 5, 15, 60, 300, 900],
+    registers,
+  });
+  if (everySeconds > 0) {
+    // An alert notices the first failure only if the series exists before it.
+    for (const outcome of ['made', 'failed']) attempts.inc({ outcome }, 0);
+    const state = latest<ExportState | undefined>(() => exportState(sql), undefined);
+    const gauge = gaugesOf(registry, state);
+    const one = (value: number | undefined): Series[] => (value === undefined ? [] : [[{}, value]]);
+    gauge(
+      'fleetbook_exports_behind_seconds',
+      'Seconds since the catalogue changed without new files; 0 while the files are current',
+      [],
+      (found) => one(found?.behindSeconds),
+    );
+    gauge('fleetbook_exports_interval_seconds', 'Seconds from one version of the files to the next', [], () =>
+      one(everySeconds),
+    );
+    gauge(
+      'fleetbook_exports_timestamp_seconds',
+      'Time of the catalogue state in the newest files, seconds since 1970',
+      [],
+      (found) => one(found?.made ? Date.parse(found.made.createdAt) / 1000 : undefined),
+    );
+  }
+  return (outcome, took) => {
+    attempts.inc({ outcome });
+    if (outcome === 'made') seconds.observe(took);
+  };
 }

@@ -1,27 +1,26 @@
-/** Makes the files of one state of the catalogue, and stores them. Writing blocks: see make-in-thread.ts. */
+/** Makes the files of one state of the catalogue, and stores them. Writing blocks: see make-thread.ts. */
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import type { Connection, Store } from '../../db/connection/connect.ts';
-import { sql } from '../../db/connection/drizzle.ts';
+import type { Connection, Database, Store } from '../../db/connection/connect.ts';
+import { notInArray, sql } from '../../db/connection/drizzle.ts';
+import { exportChunks, exports } from '../../db/schema.ts';
+import { exportState } from './export-state.ts';
 import {
-  EXPORT_SCOPES,
+  columnsOf,
   EXPORT_TABLES,
   type ExportFile,
   type ExportFormat,
-  type ExportScope,
   type ExportTable,
   FORMATS_OF,
-  storedName,
-} from './files.ts';
-import { parquetWriter } from './formats/parquet.ts';
-import { sqliteWriter } from './formats/sqlite.ts';
-import { csvWriter, ndjsonWriter } from './formats/text.ts';
-import { claimExports, exportState, pruneExports, readTable, storeExport } from './queries.ts';
-import { columnsOf, type Row, type TableWriter } from './tables.ts';
+  type Row,
+  type StoredExport,
+  statementOf,
+} from './tables.ts';
+import { csvWriter, ndjsonWriter, parquetWriter, sqliteWriter, type TableWriter } from './write-formats.ts';
 
 export type Made =
   | { readonly outcome: 'made'; readonly version: string; readonly rows: number; readonly bytes: number }
@@ -60,56 +59,41 @@ async function writeFiles({ db, sql: client }: Connection, folder: string) {
   const { version, currency, now: createdAt, made } = await exportState(client);
   if (version === null || made?.version === version) return undefined;
   const metadata = { version, created_at: createdAt, ...(currency !== null && { currency }) };
-  const written: ReturnType<ScopeWriter['finish']>[] = [];
+  const tables: { readonly table: ExportTable; readonly rows: number }[] = [];
   for (const table of EXPORT_TABLES) {
-    const writers = EXPORT_SCOPES.map((scope) => scopeWriter(folder, table, scope, metadata));
-    await readTable(client, table, (row, isAvailable) => {
-      for (const writer of writers) if (isAvailable || writer.scope === 'all') writer.write(row);
+    const writers = openWriters(folder, table, metadata);
+    let rows = 0;
+    let batch: Row[] = [];
+    const flush = () => {
+      for (const writer of writers) writer.write(batch);
+      rows += batch.length;
+      batch = [];
+    };
+    // The driver gives the rows one by one. Drizzle would hold all of them.
+    await client`${client.unsafe(statementOf(table))}`.values().forEach((row: Row) => {
+      if (batch.push(row) === ROWS_AT_ONCE) flush();
     });
-    written.push(...writers.map((writer) => writer.finish()));
+    flush();
+    for (const writer of writers) writer.finish();
+    tables.push({ table, rows });
   }
   await db.execute(sql`commit`);
-  const tables = EXPORT_SCOPES.flatMap((scope) => written.filter((each) => each.scope === scope));
   return { version, currency, createdAt, tables };
 }
 
-type ScopeWriter = ReturnType<typeof scopeWriter>;
-
-function scopeWriter(
+function openWriters(
   folder: string,
   table: ExportTable,
-  scope: ExportScope,
   metadata: Readonly<Record<string, string>>,
-) {
-  const columns = columnsOf(table, scope);
-  const pathOf = (format: ExportFormat) =>
-    join(folder, storedName(`${table}.${format}` as ExportFile, scope));
+): TableWriter[] {
+  const columns = columnsOf(table);
   const open: Readonly<Record<ExportFormat, (path: string) => TableWriter>> = {
     ndjson: (path) => ndjsonWriter(path, columns),
     csv: (path) => csvWriter(path, columns),
     parquet: (path) => parquetWriter(path, columns, metadata),
     sqlite: (path) => sqliteWriter(path, table, columns),
   };
-  const writers = FORMATS_OF[table].map((format) => open[format](pathOf(format)));
-  let rows = 0;
-  let batch: Row[] = [];
-  const flush = () => {
-    for (const writer of writers) writer.write(batch);
-    rows += batch.length;
-    batch = [];
-  };
-  return {
-    scope,
-    /** @param row may have more values than the table has columns */
-    write(row: Row) {
-      if (batch.push(row.slice(0, columns.length)) === ROWS_AT_ONCE) flush();
-    },
-    finish() {
-      flush();
-      for (const writer of writers) writer.finish();
-      return { table, scope, rows };
-    },
-  };
+  return FORMATS_OF[table].map((format) => open[format](join(folder, `${table}.${format}`)));
 }
 
 async function storeFiles(
@@ -119,12 +103,7 @@ async function storeFiles(
 ): Promise<Made> {
   const { version, currency, createdAt, tables } = snapshot;
   let total = 0;
-  const storeOne = async (
-    file: ReturnType<typeof storedName>,
-    rows: number,
-    coding: 'identity' | 'gzip',
-    path: string,
-  ) => {
+  const storeOne = async (file: ExportFile, rows: number, coding: 'identity' | 'gzip', path: string) => {
     const { size: bytes } = await stat(path);
     const hash = await hashOf(path);
     const stored = { version, file, coding, currency, createdAt, rows, bytes, hash, chunkBytes: CHUNK_BYTES };
@@ -132,9 +111,9 @@ async function storeFiles(
     total += bytes;
   };
   await db.execute(sql`begin`);
-  for (const { table, scope, rows } of tables)
+  for (const { table, rows } of tables)
     for (const format of FORMATS_OF[table]) {
-      const file = storedName(`${table}.${format}`, scope);
+      const file: ExportFile = `${table}.${format}`;
       const path = join(folder, file);
       await storeOne(file, rows, 'identity', path);
       if (!TEXTS.includes(format)) continue;
@@ -145,7 +124,7 @@ async function storeFiles(
     }
   await pruneExports(db);
   await db.execute(sql`commit`);
-  const rows = tables.reduce((sum, each) => (each.scope === 'now' ? sum + each.rows : sum), 0);
+  const rows = tables.reduce((sum, each) => sum + each.rows, 0);
   return { outcome: 'made', version, rows, bytes: total };
 }
 
@@ -162,4 +141,40 @@ async function* chunksOf(path: string): AsyncGenerator<Buffer> {
     for (; rest.length >= CHUNK_BYTES; rest = rest.subarray(CHUNK_BYTES)) yield rest.subarray(0, CHUNK_BYTES);
   }
   if (rest.length > 0) yield rest;
+}
+
+/** Stored versions: a download of the previous one goes on after a new one is stored. */
+const VERSIONS = 2;
+
+/** Takes the lock of the one maker, until the connection ends. Returns false if another process has it. */
+async function claimExports({ sql: client }: Connection): Promise<boolean> {
+  const [row] = await client<{ claimed: boolean }[]>`
+    select pg_try_advisory_lock(hashtextextended('fleetbook exports', 0)) as claimed`;
+  return row?.claimed === true;
+}
+
+/** Stores one file in the current transaction. @param chunks of `chunkBytes`; the last one may be shorter */
+async function storeExport(
+  db: Database,
+  stored: Omit<StoredExport, 'id'>,
+  chunks: AsyncIterable<Buffer>,
+): Promise<void> {
+  const [row] = await db.insert(exports).values(stored).returning({ id: exports.id });
+  if (!row) throw new Error('unreachable: the statement returns its row');
+  let position = 0;
+  for await (const data of chunks) {
+    await db.insert(exportChunks).values({ exportId: row.id, position, data });
+    position += 1;
+  }
+}
+
+async function pruneExports(db: Database): Promise<void> {
+  const newest = await db
+    .select({ version: exports.version })
+    .from(exports)
+    .groupBy(exports.version)
+    .orderBy(sql`max(${exports.id}) desc`)
+    .limit(VERSIONS);
+  const versions = newest.map(({ version }) => version);
+  if (versions.length > 0) await db.delete(exports).where(notInArray(exports.version, versions));
 }

@@ -1,31 +1,36 @@
+/** The reader's part: the list of stored files, and downloads. */
 import { z } from 'zod';
+import type { ReaderContext, ReaderPart } from '../../app/feature.ts';
+import type { Sql } from '../../db/connection/client.ts';
+import { instant } from '../../db/connection/instant-text.ts';
+import { steadyNow } from '../../domain/steady-now.ts';
 import type { ApiFeature } from '../../http/app.ts';
 import { named } from '../../http/openapi-schemas.ts';
 import { type Operation, operation } from '../../http/operation.ts';
 import { Places } from '../../http/places.ts';
 import { acceptsType, allowedCodings } from '../../http/protocol/negotiate.ts';
-import { availableParameter, parameter } from '../../http/protocol/parameters.ts';
+import { parameter } from '../../http/protocol/parameters.ts';
 import { NOT_FOUND, Problem } from '../../http/protocol/problem.ts';
 import { requestedRange, unsatisfiable } from '../../http/protocol/range.ts';
-import { count, documented, instant, text } from '../../http/schemas.ts';
+import { count, documented, instant as instantSchema, text } from '../../http/schemas.ts';
 import {
   type StreamAnswer,
   type StreamOperation,
   type StreamRequest,
   streamOperation,
 } from '../../http/stream-operation.ts';
+import { shared } from '../../ops/shared-reads.ts';
 import { type Answer, Unavailable } from '../../snapshot/document/answer.ts';
 import { encodeBody } from '../../snapshot/document/body.ts';
-import {
-  EXPORT_FILES,
-  EXPORT_TYPES,
-  type ExportFormat,
-  type ExportScope,
-  isExperimental,
-  type StoredExport,
-  storedName,
-} from './files.ts';
-import type { ExportReader } from './stored-exports.ts';
+import type { PostgresReads } from '../../snapshot/read/postgres/postgres-reads.ts';
+import { EXPORT_FILES, EXPORT_TYPES, type ExportFormat, type StoredExport } from './tables.ts';
+
+/** Connections of a reader for downloads. Other answers do not wait behind them. */
+const CONNECTIONS = 2;
+
+export const readExports = ({ openReads }: ReaderContext): ReaderPart => ({
+  api: exportsApi(exportReader(openReads(CONNECTIONS), steadyNow)),
+});
 
 const exportSchema = named(
   'Export',
@@ -34,7 +39,7 @@ const exportSchema = named(
     version: text('Names the state of the catalogue; the same for all files'),
     bytes: count('Bytes of the file before compression'),
     rows: count('Number of rows'),
-    created_at: instant('Time of this state of the catalogue'),
+    created_at: instantSchema('Time of this state of the catalogue'),
     etag: text('Entity tag of the file before compression'),
   }),
 );
@@ -73,28 +78,28 @@ function listOperation(reader: ExportReader): Operation {
   return operation({
     path: '/v1/exports',
     scope: 'machines:read',
-    parameters: { available: availableParameter },
+    parameters: {},
     isStrict: true,
     doc: {
       id: 'listExports',
       summary: 'Files of the whole catalogue',
       description:
-        'All files are of one version. `bytes` and `etag` are those of the file before compression. After the catalogue changes, a new version is made, at most every few minutes; 503 before the first version. With `available=all` the files also have sold-out machines, and machines have a column `available`: 1, or 0 for a sold-out machine.',
+        'All files are of one version. `bytes` and `etag` are those of the file before compression. After the catalogue changes, a new version is made, at most every few minutes; 503 before the first version. The files include sold-out machines: their `available` is 0.',
       answers: z.array(exportSchema),
       example: [EXAMPLE],
       extension: true,
     },
-    read: async ({ available }) => listAnswer(await reader.current(), available),
+    read: async () => listAnswer(await reader.current()),
     shared: true,
   });
 }
 
-async function listAnswer(stored: readonly StoredExport[], scope: ExportScope): Promise<Answer> {
+async function listAnswer(stored: readonly StoredExport[]): Promise<Answer> {
   const [first] = stored;
   if (!first) throw new Unavailable('no files of the catalogue were made yet', FIRST_FILES_WITHIN_S);
   const listed = EXPORT_FILES.flatMap((file) =>
     stored
-      .filter((each) => each.coding === 'identity' && each.file === storedName(file, scope))
+      .filter((each) => each.coding === 'identity' && each.file === file)
       .map(
         ({ version, bytes, rows, createdAt, hash }): ListedExport => ({
           file,
@@ -124,33 +129,29 @@ function exportDownload(exports: ExportReader, downloadsAtOnce: number): StreamO
   return streamOperation({
     path: '/v1/exports/{file}',
     scope: 'machines:read',
-    parameters: { file: fileParameter, available: availableParameter },
+    parameters: { file: fileParameter },
     isStrict: true,
     doc: {
       id: 'downloadExport',
       summary: 'One file of the whole catalogue',
       description:
-        'NDJSON and CSV are compressed with gzip if the client accepts it. `Range` requests a part. With `If-Range` and another version, the answer is the whole newest file. An answer with fewer bytes than its `Content-Length` is incomplete. `focus_experimental` has the columns of a FOCUS 1.2 dataset, and is experimental: its columns may change with any release. `opencost.csv` is for the CSV provider of OpenCost.',
+        'NDJSON and CSV are compressed with gzip if the client accepts it. `Range` requests a part. With `If-Range` and another version, the answer is the whole newest file. An answer with fewer bytes than its `Content-Length` is incomplete. `opencost.csv` is for the CSV provider of OpenCost.',
       answers: documented(z.string(), { format: 'binary' }),
       types: Object.values(EXPORT_TYPES),
       example: undefined,
       extension: true,
     },
-    async open({ file: name, available }, request) {
+    async open({ file: name }, request) {
       const file = EXPORT_FILES.find((each) => each === name);
       if (file === undefined) return NOT_FOUND;
       const format = file.split('.')[1] as ExportFormat;
       const type = EXPORT_TYPES[format];
       if (!acceptsType(request.headers.accept, type)) return notAcceptable(type);
-      const stored = (await exports.current()).filter((each) => each.file === storedName(file, available));
+      const stored = (await exports.current()).filter((each) => each.file === file);
       const [plain] = stored;
       if (!plain) return NOT_MADE;
       const chosen = chooseRepresentation(stored, request) ?? plain;
-      const headers = {
-        ...headersOf(chosen),
-        'content-type': type,
-        ...(isExperimental(file) && { 'fleetbook-experimental': 'columns may change' }),
-      };
+      const headers = { ...headersOf(chosen), 'content-type': type };
       const known = knownTag(request.headers['if-none-match'], chosen, stored);
       if (known !== undefined) return { status: 304, tier: 'postgres', headers: { ...headers, etag: known } };
       const { bytes } = chosen;
@@ -217,4 +218,50 @@ function headersOf({ hash, version, currency }: StoredExport): Record<string, st
 
 function notAcceptable(type: string): Problem {
   return new Problem(406, { detail: `The file is ${type}, which the request does not accept.` });
+}
+
+const LIST_MS = 1000;
+
+export type ExportReader = ReturnType<typeof exportReader>;
+
+/** Reads stored files in chunks: no file is ever in memory as a whole. Its methods may reject with `Unavailable`. */
+export function exportReader(reads: Pick<PostgresReads, 'run'>, now: () => number) {
+  const current: () => Promise<StoredExport[]> = shared(() => reads.run(newestExports), LIST_MS, now);
+  return {
+    /** Returns all files of the newest version, in every coding; empty before the first version. */
+    current,
+
+    /** @throws Error if the file is no longer stored: the earlier chunks are only a part of it */
+    async *read(
+      { id, file, chunkBytes }: StoredExport,
+      start: number,
+      end: number,
+    ): AsyncGenerator<Buffer, void, undefined> {
+      for (let at = start; at < end; ) {
+        const position = Math.floor(at / chunkBytes);
+        const chunk = await reads.run((sql) => exportChunk(sql, id, position));
+        const from = at - position * chunkBytes;
+        const part = chunk?.subarray(from, from + end - at);
+        if (!part || part.length === 0)
+          throw new Error(`chunk ${position} of ${file} was deleted: two newer versions are stored`);
+        yield part;
+        at += part.length;
+      }
+    },
+  };
+}
+
+export async function newestExports(sql: Sql): Promise<StoredExport[]> {
+  return sql<StoredExport[]>`
+    select id::float8 as id, version, file, coding, bytes::float8 as bytes, rows::float8 as rows, hash,
+      chunk_bytes as "chunkBytes", currency,
+      ${instant(sql, 'created_at', 'us')} as "createdAt"
+    from exports where version = (select version from exports order by id desc limit 1)
+    order by id`;
+}
+
+export async function exportChunk(sql: Sql, exportId: number, position: number): Promise<Buffer | undefined> {
+  const [row] = await sql<{ data: Buffer }[]>`
+    select data from export_chunks where export_id = ${exportId} and position = ${position}`;
+  return row?.data;
 }

@@ -1,12 +1,41 @@
 /**
- * The exported tables: one list of columns for SQL and every file format. A new column comes last. No column is removed, and
- * no column changes its type, except in experimental files.
+ * The exported files and tables: one list of columns for SQL and every file format. A new column comes last. No column is
+ * removed, and no column changes its type.
  */
+
 import { instantText } from '../../db/connection/instant-text.ts';
+import type { exports } from '../../db/schema.ts';
 import { IS_PUBLISHED_OR_SOLD_OUT } from '../../db/shown-rows.ts';
-import { PRICE_TERMS } from '../../domain/prices/term.ts';
 import { CONTINENTS, COUNTRIES_OF } from '../../domain/region-country.ts';
-import type { ExportScope, ExportTable } from './files.ts';
+
+export const EXPORT_FORMATS = ['ndjson', 'csv', 'parquet', 'sqlite'] as const;
+export type ExportFormat = (typeof EXPORT_FORMATS)[number];
+
+/** The formats of each table. OpenCost reads CSV only. */
+export const FORMATS_OF = {
+  machines: EXPORT_FORMATS,
+  prices: EXPORT_FORMATS,
+  opencost: ['csv'],
+} as const satisfies Readonly<Record<string, readonly ExportFormat[]>>;
+export type ExportTable = keyof typeof FORMATS_OF;
+export const EXPORT_TABLES = Object.keys(FORMATS_OF) as readonly ExportTable[];
+export type ExportFile = `${ExportTable}.${ExportFormat}`;
+
+export const EXPORT_FILES: readonly ExportFile[] = EXPORT_TABLES.flatMap((table) =>
+  FORMATS_OF[table].map((format): ExportFile => `${table}.${format}`),
+);
+
+export const EXPORT_TYPES: Readonly<Record<ExportFormat, string>> = {
+  ndjson: 'application/x-ndjson',
+  csv: 'text/csv',
+  parquet: 'application/vnd.apache.parquet',
+  sqlite: 'application/vnd.sqlite3',
+};
+
+/** A file of one version in one coding. */
+export type StoredExport = Readonly<Omit<typeof exports.$inferSelect, 'file'>> & {
+  readonly file: ExportFile;
+};
 
 /**
  * `int64` holds safe integers. `instant` is RFC 3339 in UTC with six fractional digits, unless the format has its own type
@@ -23,12 +52,6 @@ export interface Column {
 
 /** A value for each column, in their order. */
 export type Row = readonly (string | number | null)[];
-
-/** Writes one table into one file. It blocks, so it runs in its own thread. */
-export interface TableWriter {
-  write(rows: readonly Row[]): void;
-  finish(): void;
-}
 
 interface Table {
   readonly columns: readonly Column[];
@@ -57,43 +80,7 @@ const CONTINENT = `case ${CONTINENTS.map(
 /** A price per minute is a quotient of 18 places: 60 of them give back a price that the provider states per hour. */
 const hourly = (price: string): string => `round(${price} * 60, 15)`;
 
-/** One row for each machine and term, with the columns of a FOCUS 1.2 dataset and own ones (`x_`), see docs/exports.md. */
-const FOCUS: Table = {
-  columns: [
-    column('ProviderName', 'text', 'p.name'),
-    column('RegionId', 'text', 'r.code'),
-    column('RegionName', 'text', 'r.name'),
-    column('ServiceCategory', 'text', "'Compute'"),
-    column('ServiceSubcategory', 'text', "'Virtual Machines'"),
-    column('SkuId', 'text', 'm.name'),
-    column('SkuPriceId', 'text', "m.id || '/' || t.term"),
-    column(
-      'PricingCategory',
-      'text',
-      "case t.term when 'on_demand' then 'Standard' when 'spot' then 'Dynamic' else 'Committed' end",
-    ),
-    nullable(
-      'CommitmentDiscountCategory',
-      'text',
-      "case when t.term like 'reserved%' then 'Usage' when t.term like 'savings%' then 'Spend' end",
-    ),
-    column('PricingUnit', 'text', "'Hours'"),
-    column('ListUnitPrice', 'double', hourly('o.price')),
-    nullable('BillingCurrency', 'text', CURRENCY),
-    column('x_MachineId', 'int32', 'm.id'),
-    column('x_Term', 'text', 't.term collate "C"'),
-    nullable('x_UpfrontPrice', 'double', 'o.upfront'),
-  ],
-  key: ['x_MachineId', 'x_Term'],
-  from: `${MACHINES_WITH_PLACES}
-    cross join (values ${PRICE_TERMS.map((term) => `('${term}')`).join(', ')}) t (term)
-    cross join lateral (select
-      case t.term when 'on_demand' then m.price else (m.terms -> 'terms' -> t.term ->> 'price')::numeric end as price,
-      (m.terms -> 'terms' -> t.term ->> 'upfront')::numeric as upfront) o
-    where ${IS_PUBLISHED_OR_SOLD_OUT} and o.price > 0`,
-};
-
-/** On-demand prices as OpenCost's CSV provider reads them. It requires these eight columns in this order. */
+/** On-demand prices as OpenCost's CSV provider reads them. It requires these eight columns in this order, without `available`. */
 const OPENCOST: Table = {
   columns: [
     nullable('EndTimestamp', 'text', 'null::text'),
@@ -143,6 +130,8 @@ const TABLES: Readonly<Record<ExportTable, Table>> = {
       nullable('as_of', 'instant', 'f.verified_at'),
       nullable('orderable_until', 'instant', 'm.orderable_until'),
       nullable('retires_at', 'instant', 'm.retires_at'),
+      // 0 for a sold-out machine.
+      column('available', 'int32', '(m.excluded_reason is null)'),
     ],
     key: ['id'],
     from: `${MACHINES_WITH_PLACES}
@@ -163,25 +152,17 @@ const TABLES: Readonly<Record<ExportTable, Table>> = {
       join regions r on r.id = m.region_id and r.organization_id is null
       where h.price > 0`,
   },
-  focus_experimental: FOCUS,
   opencost: OPENCOST,
 };
 
-const AVAILABLE = column('available', 'int32', '(m.excluded_reason is null)');
-
-/** Returns the columns of a table. With sold-out machines, the table of machines has one more. */
-export function columnsOf(table: ExportTable, scope: ExportScope): readonly Column[] {
-  const { columns } = TABLES[table];
-  return table === 'machines' && scope === 'all' ? [...columns, AVAILABLE] : columns;
-}
-
+export const columnsOf = (table: ExportTable): readonly Column[] => TABLES[table].columns;
 export const keyOf = (table: ExportTable): readonly string[] => TABLES[table].key;
 
-/** Returns the statement that reads all rows of a table, sold-out machines included. The last value is `available`. */
+/** Returns the statement that reads all rows of a table. */
 export function statementOf(table: ExportTable): string {
   const { columns, key, from } = TABLES[table];
   const order = key.map((name) => columns.find((each) => each.name === name)?.value);
-  return `select ${[...columns, AVAILABLE].map(typed).join(', ')} from ${from} order by ${order.join(', ')}`;
+  return `select ${columns.map(typed).join(', ')} from ${from} order by ${order.join(', ')}`;
 }
 
 function typed({ type, value }: Column): string {

@@ -5,10 +5,8 @@ import { gunzipSync } from 'node:zlib';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openStore } from '../../../src/db/connection/connect.ts';
-import { EXPORT_FILES, type ExportFile, type StoredExport } from '../../../src/features/exports/files.ts';
-import { newestExports } from '../../../src/features/exports/queries.ts';
-import { exportsApi } from '../../../src/features/exports/routes.ts';
-import { exportReader } from '../../../src/features/exports/stored-exports.ts';
+import { exportReader, exportsApi, newestExports } from '../../../src/features/exports/routes.ts';
+import { EXPORT_FILES, type ExportFile, type StoredExport } from '../../../src/features/exports/tables.ts';
 import { PostgresReads } from '../../../src/snapshot/read/postgres/postgres-reads.ts';
 import { listen, type TestApi, testApi } from '../../http/harness.ts';
 import { until } from '../../support/until.ts';
@@ -87,22 +85,6 @@ describe('once files are made', () => {
     expect((await fetchPath('/v1/exports', { 'if-none-match': etag })).status).toBe(304);
   });
 
-  it.each(EXPORT_FILES)('returns %s with sold-out machines for available=all', async (file) => {
-    const [one] = await newestExports(scene.store.sql).then((all) =>
-      all.filter((each) => each.file === `all-${file}` && each.coding === 'identity'),
-    );
-    const response = await fetchPath(`/v1/exports/${file}?available=all`);
-    expect([response.status, response.headers.get('etag')]).toEqual([200, `"${one?.hash}"`]);
-    expect(response.headers.get('content-disposition')).toBe(`attachment; filename="${file}"`);
-    await response.body?.cancel();
-    const listed = (await (await fetchPath('/v1/exports?available=all')).json()) as {
-      file: string;
-      etag: string;
-    }[];
-    expect(listed.find((each) => each.file === file)?.etag).toBe(`"${one?.hash}"`);
-    expect((await fetchPath(`/v1/exports/all-${file}`)).status).toBe(404);
-  });
-
   it.each(EXPORT_FILES)('returns the stored bytes of %s, and describes them in headers', async (file) => {
     const response = await fetchPath(`/v1/exports/${file}`);
     const { hash, bytes, version } = of(file);
@@ -116,9 +98,6 @@ describe('once files are made', () => {
       'cache-control': 'private, no-cache',
       vary: 'Authorization, Accept-Encoding',
     });
-    expect(response.headers.get('fleetbook-experimental')).toBe(
-      file.startsWith('focus_experimental') ? 'columns may change' : null,
-    );
     expect(response.headers.get('content-encoding')).toBeNull();
     expect((await bytesOf(response)).equals(await storedBytes(scene.store.sql, of(file)))).toBe(true);
     const head = await fetchPath(`/v1/exports/${file}`, { range: 'bytes=0-1' }, 'HEAD');

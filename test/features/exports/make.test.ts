@@ -8,10 +8,9 @@ import { readSettings } from '../../../src/config/settings.ts';
 import type { Sql } from '../../../src/db/connection/client.ts';
 import { openStore } from '../../../src/db/connection/connect.ts';
 import { readLineage } from '../../../src/db/lineage.ts';
-import { checkExports, findBehind } from '../../../src/features/exports/checks.ts';
-import { type ExportsOptions, runExports } from '../../../src/features/exports/job.ts';
-import { makeInThread } from '../../../src/features/exports/make-in-thread.ts';
-import { exportState, newestExports } from '../../../src/features/exports/queries.ts';
+import { checkExports, exportState, findBehind } from '../../../src/features/exports/export-state.ts';
+import { type ExportsOptions, makeInThread, runExports } from '../../../src/features/exports/job.ts';
+import { newestExports } from '../../../src/features/exports/routes.ts';
 import { run } from '../../support/postgres.ts';
 import { until } from '../../support/until.ts';
 import {
@@ -59,7 +58,7 @@ it('stores two versions, and leaves no folder', async () => {
   const rows = await scene.store.sql`
     select count(distinct version)::int as versions, count(distinct export_id)::int as files
     from exports left join export_chunks on export_id = id`;
-  expect(rows).toEqual([{ versions: 2, files: 68 }]);
+  expect(rows).toEqual([{ versions: 2, files: 28 }]);
   expect(await isThere(join(scene.folder, 'making'))).toBe(false);
 });
 
@@ -93,7 +92,7 @@ it('all files are of one state while the catalogue changes', async () => {
   expect(found.size).toBe(1);
 });
 
-it('a sold-out machine is in the files with `available=all` only', async () => {
+it('a sold-out machine is in the files, and is not available', async () => {
   await scene.store.sql`update machines set excluded_reason = 'sold_out' where name = 'plain'`;
   await raise(scene.store.sql, region);
   await scene.make();
@@ -104,13 +103,12 @@ it('a sold-out machine is in the files with `available=all` only', async () => {
     expect(lines).toHaveLength(file.rows);
     return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
   };
-  const [now, all] = [await rowsOf('machines.ndjson'), await rowsOf('all-machines.ndjson')];
-  expect([now.length, all.length]).toEqual([9, 10]);
-  expect(now.every((row) => row.name !== 'plain' && !('available' in row))).toBe(true);
+  const all = await rowsOf('machines.ndjson');
+  expect(all).toHaveLength(10);
   expect(all.map(({ name, available }) => [name, available])).toContainEqual(['plain', 0]);
   expect(all.filter(({ available }) => available === 1)).toHaveLength(9);
-  const [prices, allPrices] = [await rowsOf('prices.ndjson'), await rowsOf('all-prices.ndjson')];
-  expect(allPrices.length - prices.length).toBe(2);
+  const plain = all.find(({ name }) => name === 'plain')?.id;
+  expect((await rowsOf('prices.ndjson')).filter(({ machine_id }) => machine_id === plain)).toHaveLength(2);
 });
 
 describe('a maker that dies during its work', () => {
@@ -189,7 +187,7 @@ describe('a worker', () => {
     await until(() => outcomes.filter((outcome) => outcome === 'made').length === 2);
     expect(outcomes).not.toContain('failed');
     const rows = await scene.store.sql`select count(*)::int as n from exports group by version`;
-    expect(rows).toEqual([{ n: 34 }, { n: 34 }]);
+    expect(rows).toEqual([{ n: 14 }, { n: 14 }]);
     expect(await isThere(join(tmpdir(), `fleetbook-exports-${await readLineage(scene.store.sql)}`))).toBe(
       false,
     );

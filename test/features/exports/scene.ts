@@ -5,11 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Sql } from '../../../src/db/connection/client.ts';
 import { openStore, type Store } from '../../../src/db/connection/connect.ts';
-import type { SourcePrice } from '../../../src/domain/prices/price.ts';
-import type { StoredTerms } from '../../../src/domain/prices/term.ts';
-import type { StoredExport } from '../../../src/features/exports/files.ts';
 import { type Made, makeExports } from '../../../src/features/exports/make.ts';
-import { exportChunk, newestExports } from '../../../src/features/exports/queries.ts';
+import { exportChunk, newestExports } from '../../../src/features/exports/routes.ts';
+import type { StoredExport } from '../../../src/features/exports/tables.ts';
 import { addMachine, addProvider, addRegion, addSource, verify } from '../../snapshot/rows.ts';
 import { createDatabase } from '../../support/postgres.ts';
 
@@ -71,22 +69,6 @@ export async function addCatalogue(sql: Sql): Promise<number> {
     ) as t (begun, ended, factor, withdrawn)`;
   await sql`update lineage set currency = 'USD'`;
   return region;
-}
-
-/** Gives a machine the terms `spot` and `reserved_1y`, as a run stores them. */
-export async function addTerms(sql: Sql, name: string): Promise<void> {
-  const price = (amount: string): SourcePrice => ({ amount, per: 'hour', currency: 'USD' });
-  const stored: StoredTerms = {
-    terms: {
-      spot: { price: '0.00005', upfront: null, source: { price: price('0.003') } },
-      reserved_1y: {
-        price: '0.0001',
-        upfront: '12.5',
-        source: { price: price('0.004573'), upfront: '12.5' },
-      },
-    },
-  };
-  await sql`update machines set terms = ${sql.json(stored as never)} where name = ${name}`;
 }
 
 /** Returns the bytes of a stored file, and checks their hash. */

@@ -12,8 +12,8 @@ import sys
 
 folder, program = sys.argv[1:]
 ALL = ("parquet", "csv", "ndjson", "sqlite")
-TABLES = {"machines": ALL, "prices": ALL, "focus_experimental": ("parquet", "csv"), "opencost": ("csv",)}
-INSTANTS = {"machines": ["as_of"], "prices": ["valid_from", "valid_to"], "focus_experimental": [], "opencost": []}
+TABLES = {"machines": ALL, "prices": ALL, "opencost": ("csv",)}
+INSTANTS = {"machines": ["as_of"], "prices": ["valid_from", "valid_to"], "opencost": []}
 
 
 def plain(value):
