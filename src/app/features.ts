@@ -36,7 +36,7 @@ export const FEATURES: readonly Feature[] = [
     name: 'feed',
     read: async () => (await import('../features/feed/routes.ts')).readFeed,
     prune: async (db, { settings }) =>
-      (await import('../features/feed/append.ts')).pruneFeed(db, settings.CHANGES_KEPT),
+      (await import('../features/feed/append-changes.ts')).pruneFeed(db, settings.CHANGES_KEPT),
   },
   {
     // Readers on a streaming replica of PostgreSQL, which may be behind its primary.

@@ -44,7 +44,7 @@ export function composeWriter(
   const cache = withFence(openLoggedRedis(cacheRedis(config), 'publisher', logger));
   closing.defer(() => cache.disconnect());
   const appendToFeed: PublicationFollower = async (which) =>
-    (await import('../features/feed/append.ts')).feedFollower({ db: store.db, redis: cache })(which);
+    (await import('../features/feed/append-changes.ts')).feedFollower({ db: store.db, redis: cache })(which);
   const publisher = new Publisher(store.db, cache, {
     followers: [appendToFeed],
     observe: onPublish,

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openStore, type Sql, type Store } from '../../src/db/connection/connect.ts';
 import { createToken } from '../../src/db/tokens.ts';
 import { hashToken } from '../../src/domain/token.ts';
-import { appendChanges } from '../../src/features/feed/append.ts';
+import { appendChanges } from '../../src/features/feed/append-changes.ts';
 import { loadContent, loadVersion } from '../../src/snapshot/document/load.ts';
 import { cluster, disk } from '../sync/clusters/rows.ts';
 import { offer, openScene, region, type Scene } from '../sync/scene.ts';

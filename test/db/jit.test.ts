@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { openStore, type Sql } from '../../src/db/connection/connect.ts';
 import { migrate } from '../../src/db/migration/migrate.ts';
 import { statementOf } from '../../src/features/exports/tables.ts';
-import { readFeedPage, readFeedStart } from '../../src/features/feed/queries.ts';
+import { readFeedPage, readFeedStart } from '../../src/features/feed/read-changes.ts';
 import { migrationsOf } from '../support/older-migrations.ts';
 import { pgbouncer, startPgBouncer } from '../support/pgbouncer.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';

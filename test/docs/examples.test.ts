@@ -15,7 +15,7 @@ import type { DatabaseAnswers } from '../../src/features/databases/answers.ts';
 import { databaseOperations } from '../../src/features/databases/routes.ts';
 import type { ExportReader } from '../../src/features/exports/routes.ts';
 import { exportsApi } from '../../src/features/exports/routes.ts';
-import { changesOperation } from '../../src/features/feed/operation.ts';
+import { changesOperation } from '../../src/features/feed/routes.ts';
 import { DEFAULT_HTTP_LIMITS } from '../../src/http/protocol/limits.ts';
 import { clusterOperations } from '../../src/http/routes/clusters.ts';
 import { machineOperations } from '../../src/http/routes/machines.ts';

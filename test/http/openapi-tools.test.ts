@@ -17,7 +17,7 @@ import { costsApi } from '../../src/features/costs/routes.ts';
 import { databasesApi } from '../../src/features/databases/routes.ts';
 import type { ExportReader } from '../../src/features/exports/routes.ts';
 import { exportsApi } from '../../src/features/exports/routes.ts';
-import { FeedTail } from '../../src/features/feed/feed-tail.ts';
+import { FeedTail } from '../../src/features/feed/follow-changes.ts';
 import { feedApi } from '../../src/features/feed/routes.ts';
 import { searchApi } from '../../src/features/search/routes.ts';
 import { listen, type TestApi, testApi } from './harness.ts';

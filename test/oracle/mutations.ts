@@ -64,7 +64,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'the feed does not state that machines are withdrawn',
-    file: 'src/features/feed/append.ts',
+    file: 'src/features/feed/append-changes.ts',
     find: 'from shown full join stated on stated.key = shown.key',
     replace: 'from shown left join stated on stated.key = shown.key',
     having: ['withdraw'],

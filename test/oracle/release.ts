@@ -43,6 +43,6 @@ export async function loadRelease(folder = ROOT): Promise<OracleRelease> {
     buildApp: app.buildApp,
     worker,
     hasSearch: await has('src/features/search/answers.ts'),
-    hasFeed: await has('src/features/feed/feed-tail.ts'),
+    hasFeed: await has('src/features/feed/follow-changes.ts'),
   };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { DocumentName } from '../../src/domain/document-name.ts';
-import { appendChanges } from '../../src/features/feed/append.ts';
+import { appendChanges } from '../../src/features/feed/append-changes.ts';
 import { entriesOf } from '../../src/snapshot/document/build.ts';
 import { decodeDocument } from '../../src/snapshot/document/format.ts';
 import { loadContent, loadVersion } from '../../src/snapshot/document/load.ts';

@@ -11,7 +11,7 @@ import { costsReader } from '../../src/features/costs/answers.ts';
 import { listPrices } from '../../src/features/costs/list-prices.ts';
 import { costsApi } from '../../src/features/costs/routes.ts';
 import { databasesApi } from '../../src/features/databases/routes.ts';
-import { FeedTail } from '../../src/features/feed/feed-tail.ts';
+import { FeedTail } from '../../src/features/feed/follow-changes.ts';
 import { feedApi } from '../../src/features/feed/routes.ts';
 import { ReplicaReads } from '../../src/features/replica/reads.ts';
 import { replicaOf } from '../../src/features/replica/replica.ts';

@@ -1,5 +1,5 @@
 import type { ClientDatabase } from '../../src/db/connection/connect.ts';
-import { feedFollower } from '../../src/features/feed/append.ts';
+import { feedFollower } from '../../src/features/feed/append-changes.ts';
 import type { RedisClient } from '../../src/redis/redis.ts';
 import { Publisher } from '../../src/snapshot/publish/publisher.ts';
 

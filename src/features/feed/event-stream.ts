@@ -3,10 +3,9 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { steadyNow } from '../../domain/steady-now.ts';
 import type { TokenCheck } from '../../http/token-check.ts';
-import { type Cursor, encodeCursor } from './cursor.ts';
-import type { Change, FeedScope } from './feed-reads.ts';
-import type { Follower } from './feed-tail.ts';
-import type { Batch } from './recent-changes.ts';
+import type { Batch, Follower } from './follow-changes.ts';
+import type { Change, FeedScope } from './read-changes.ts';
+import { type Cursor, encodeCursor } from './read-changes.ts';
 
 const RETRY_MS = 2000;
 /** Milliseconds within which a stream sends a change or a heartbeat. */

@@ -10,7 +10,7 @@ import { changeCurrency } from '../../../src/db/prices/currency.ts';
 import { seedProviders } from '../../../src/db/providers.ts';
 import { createToken } from '../../../src/db/tokens.ts';
 import { renameUser } from '../../../src/db/users.ts';
-import { pruneFeed } from '../../../src/features/feed/append.ts';
+import { pruneFeed } from '../../../src/features/feed/append-changes.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { mastersOf } from '../../../src/redis/redis.ts';
 import { retireSource } from '../../../src/sync/runs/retire.ts';

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { openStore } from '../../../src/db/connection/connect.ts';
 import { deleteOrganization, findOrganization, type Organization } from '../../../src/db/organizations.ts';
 import { auditRecords } from '../../../src/features/console/queries/audit.ts';
-import { appendChanges } from '../../../src/features/feed/append.ts';
+import { appendChanges } from '../../../src/features/feed/append-changes.ts';
 import { alertActivity } from '../../../src/features/notifications/alerts.ts';
 import { deliver, dueRecipients } from '../../../src/features/notifications/deliver.ts';
 import {
