@@ -76,13 +76,16 @@ function factSchema(field: keyof MachineFacts) {
 }
 
 /** A machine in searches, recommendations and changes. */
-export const machineWithFactsSchema = object<MachineFactsDocument>({
-  ...contractMachine,
-  ...(byColumn(factSchema) as Shape<FactsDocument>),
-  available: documented(z.literal(false).exactOptional(), {
-    description: 'False: sold out. The field is absent if the machine can be ordered',
+export const machineWithFactsSchema = named(
+  'MachineWithFacts',
+  object<MachineFactsDocument>({
+    ...contractMachine,
+    ...(byColumn(factSchema) as Shape<FactsDocument>),
+    available: documented(z.literal(false).exactOptional(), {
+      description: 'False: sold out. The field is absent if the machine can be ordered',
+    }),
   }),
-});
+);
 const cluster: Shape<ClusterDocument> = {
   name: text('Cluster name'),
   slug: text('Made from the name, unique within the organization'),

@@ -1,6 +1,6 @@
 /** Checks `/openapi.json` with other tools: two linters find nothing, and generated clients use the API. */
 import { execFile } from 'node:child_process';
-import { mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { mkdtempDisposable, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createClient } from '@hey-api/openapi-ts';
@@ -10,6 +10,7 @@ import rulesets from '@stoplight/spectral-rulesets';
 import openapiTypes, { astToString } from 'openapi-typescript';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CLIENT_TYPES, clientTypes } from '../../docs/generate/client-types.ts';
 import { inPackage } from '../../src/config/package.ts';
 import { costsReader } from '../../src/features/costs/answers.ts';
 import { listPrices } from '../../src/features/costs/list-prices.ts';
@@ -69,6 +70,10 @@ describe('the OpenAPI document', () => {
     );
   });
 
+  it('gives the types of packages/client (npm run docs updates them)', async () => {
+    expect(await readFile(inPackage(CLIENT_TYPES), 'utf8')).toBe(await clientTypes(JSON.parse(text)));
+  });
+
   it('has no finding of Redocly', async () => {
     // A path without a parameter goes before one with it, as OpenAPI says: /v1/machines/search, /v1/machines/{id}.
     const config = await createConfig({ extends: ['recommended'], rules: { 'no-ambiguous-paths': 'off' } });
@@ -87,21 +92,12 @@ describe('the OpenAPI document', () => {
   });
 });
 
-/** Names that both the document and `@fleetbook/fleetbook/client` have. */
-const SAME_BY_NAME = ['Machine', 'Cluster', 'Provider', 'Price'];
-
 /** Compiled and run: the same requests by each of the generated clients. */
 const PROGRAM = `
 import createTyped from 'openapi-fetch';
-import type * as own from '../../../packages/client/src/index.ts';
 import { createClient, createConfig } from './sdk/client';
 import { getCluster, listClusters } from './sdk';
-import type { components, paths } from './types';
-
-type Plain<T> = { -readonly [K in keyof T]: Plain<T[K]> };
-type Same<A, B> =
-  (<T>() => T extends Plain<A> ? 1 : 2) extends <T>() => T extends Plain<B> ? 1 : 2 ? true : false;
-export const same: SAME = ALL_TRUE;
+import type { paths } from './types';
 
 export async function byTypes(baseUrl: string, token: string) {
   const client = createTyped<paths>({ baseUrl, headers: { authorization: \`Bearer \${token}\` } });
@@ -125,7 +121,6 @@ export async function bySdk(baseUrl: string, token: string) {
 `;
 
 interface Generated {
-  readonly same: readonly true[];
   byTypes(url: string, token: string): Promise<readonly unknown[]>;
   bySdk(url: string, token: string): Promise<readonly unknown[]>;
 }
@@ -136,12 +131,7 @@ describe('generated clients', () => {
   beforeAll(async () => {
     // In this folder, so that compiler and tests find the imports.
     folder = cleanUp.use(await mkdtempDisposable(inPackage('test/http/generated-'))).path;
-    const same = SAME_BY_NAME.map((name) => `Same<own.${name}, components['schemas']['${name}']>`);
-    const program = PROGRAM.replace('SAME', `[${same.join(', ')}]`).replace(
-      'ALL_TRUE',
-      JSON.stringify(SAME_BY_NAME.map(() => true)),
-    );
-    await writeFile(join(folder, 'program.ts'), program);
+    await writeFile(join(folder, 'program.ts'), PROGRAM);
     await writeFile(join(folder, 'types.ts'), astToString(await openapiTypes(JSON.parse(text))));
     await createClient({
       input: JSON.parse(text),
@@ -159,7 +149,7 @@ describe('generated clients', () => {
     await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(config));
   });
 
-  it('compile, and have the types of the hand-written client', async () => {
+  it('compile', async () => {
     const compiled = run(inPackage('node_modules/.bin/tsc'), ['-p', folder]).catch(
       (error: { stdout: string }) => error,
     );

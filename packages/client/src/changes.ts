@@ -1,5 +1,6 @@
 /** Reads the feed of changes: one page, or all changes over as many connections as necessary. */
-import type { Change, ChangePage } from './documents.ts';
+import type { Change, ChangePage } from './api.ts';
+import type { ChangesQuestion } from './documents.ts';
 import { EventParser } from './event-stream.ts';
 import { problemOf } from './problem.ts';
 import { isTransient, type Requests } from './requests.ts';
@@ -15,11 +16,6 @@ export interface ChangesOptions {
   readonly silenceMs?: number | undefined;
   /** Receives the error of each lost connection, before the client reconnects. */
   onInterrupted?(error: unknown): void;
-}
-
-export interface ChangePageQuery extends Pick<ChangesOptions, 'after' | 'available'> {
-  /** Maximum number of changes on the page. */
-  readonly limit?: number;
 }
 
 /** Time for the first data of an event stream. A proxy may buffer the stream. */
@@ -96,7 +92,7 @@ export async function* followChanges(
 /** Reads one page of the feed. */
 export async function changePage(
   requests: Requests,
-  query: ChangePageQuery,
+  query: ChangesQuestion,
   options: { readonly signal?: AbortSignal | undefined; readonly deadlineMs?: number | undefined },
 ): Promise<ChangePage> {
   const { data } = await requests.json<ChangePage>('v1/changes', query, options);

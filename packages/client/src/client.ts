@@ -1,33 +1,38 @@
 /** The client: one method for each route of the API. */
-import { type ChangePageQuery, type ChangesOptions, changePage, followChanges } from './changes.ts';
+
 import type {
   Alternatives,
-  AlternativesQuestion,
-  ClusterCost,
-  CostHistory,
-  CostHistoryQuestion,
-  CostQuestion,
-  Costs,
-  CostsQuestion,
-  MachineTerms,
-  RegionPrices,
-  TermsQuestion,
-} from './costs.ts';
-import type { DatabasePage, DatabasesQuestion, DatabaseWithHistory } from './databases.ts';
-import type {
   Change,
   ChangePage,
   Cluster,
+  ClusterCost,
+  CostHistory,
+  Costs,
+  DatabasePage,
+  DatabaseWithHistory,
   ExportFile,
-  ExportName,
   Machine,
+  MachineTerms,
   MachineWithFacts,
   Price,
   Provider,
   Recommendations,
+  RegionPrices,
+} from './api.ts';
+import { type ChangesOptions, changePage, followChanges } from './changes.ts';
+import type {
+  AlternativesQuestion,
+  ChangesQuestion,
+  CostHistoryQuestion,
+  CostQuestion,
+  CostsQuestion,
+  DatabaseQuestion,
+  DatabasesQuestion,
+  ExportName,
   RecommendQuestion,
   SearchPage,
   SearchQuestion,
+  TermsQuestion,
 } from './documents.ts';
 import { type Download, type DownloadOptions, download } from './download.ts';
 import { type Answer, type CallOptions, type ClientOptions, Requests } from './requests.ts';
@@ -86,7 +91,7 @@ export class FleetbookClient {
   /** Reads one plan of a managed database. @throws FleetbookProblem with status 404 if its provider does not state it any more */
   database(
     id: number,
-    question: { readonly history?: boolean | undefined } = {},
+    question: DatabaseQuestion = {},
     options: CallOptions = {},
   ): Promise<Answer<DatabaseWithHistory>> {
     return this.#requests.json(`v1/databases/${id}`, question, options);
@@ -173,11 +178,11 @@ export class FleetbookClient {
   }
 
   /**
-   * Reads one page of the changes after a cursor. With `wait` (seconds) the API waits for a change. Without `after` the page
+   * Reads one page of the changes after a cursor. Without `after` the page
    * is empty, and `next` is the current end of the feed: request it before you list everything.
    * @throws CursorGone if `after` is too old
    */
-  changePage(query: ChangePageQuery = {}, options: CallOptions = {}): Promise<ChangePage> {
+  changePage(query: ChangesQuestion = {}, options: CallOptions = {}): Promise<ChangePage> {
     return changePage(this.#requests, query, options);
   }
 

@@ -1,8 +1,8 @@
 /** `@fleetbook/client`: a client for the API that needs web standards only. See docs/client.md. */
+
+export type * from './api.ts';
 export type { ChangesOptions } from './changes.ts';
 export { FleetbookClient } from './client.ts';
-export type * from './costs.ts';
-export type * from './databases.ts';
 export type * from './documents.ts';
 export type { Download, DownloadOptions } from './download.ts';
 export { CursorGone, FleetbookProblem, FleetbookUnreachable } from './problem.ts';

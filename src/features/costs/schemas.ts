@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { PRICE_TERMS } from '../../domain/prices/term.ts';
+import { named } from '../../http/openapi-schemas.ts';
 import {
   clusterSchema,
   count,
@@ -68,134 +69,163 @@ const identitySchema = z.strictObject({
   region,
 });
 
-export const machinePartSchema = z.strictObject({
-  id: id('Machine id'),
-  name: orNull(z.string(), 'Name at the provider; null if it is unknown'),
-  cpu: count('Number of virtual CPUs'),
-  ram: count('Memory in `ram_unit`'),
-  ram_unit: z.enum(['Binary', 'Decimal']),
-  in_catalogue: documented(z.boolean(), {
-    description: 'False if `/v1/machines` lacks the machine: its price is the stored one',
+export const machinePartSchema = named(
+  'CostedMachine',
+  z.strictObject({
+    id: id('Machine id'),
+    name: orNull(z.string(), 'Name at the provider; null if it is unknown'),
+    cpu: count('Number of virtual CPUs'),
+    ram: count('Memory in `ram_unit`'),
+    ram_unit: z.enum(['Binary', 'Decimal']),
+    in_catalogue: documented(z.boolean(), {
+      description: 'False if `/v1/machines` lacks the machine: its price is the stored one',
+    }),
+    ...shownPriceFields,
+    count: count('Nodes: shards × replicas'),
+    ...partAmount,
   }),
-  ...shownPriceFields,
-  count: count('Nodes: shards × replicas'),
-  ...partAmount,
-});
+);
 
-export const costSchema = z.strictObject({
-  cluster: identitySchema,
-  ...questionFields,
-  at,
-  shards: count('Number of shards'),
-  replicas: count('Replicas of each shard'),
-  machine: machinePartSchema,
-  disks: documented(
-    z.array(
-      z.strictObject({
-        type: text('Disk type'),
-        price: orNull(z.number(), 'Of one `price_unit` per minute, as the source of the cluster states it'),
-        price_unit: z.enum(['GB', 'GiB']),
-        size: double('Size in `unit`'),
-        unit: z.enum(['GB', 'TB', 'GiB', 'TiB']),
-        count: count('Nodes: each has this disk'),
-        ...partAmount,
-      }),
+export const costSchema = named(
+  'ClusterCost',
+  z.strictObject({
+    cluster: identitySchema,
+    ...questionFields,
+    at,
+    shards: count('Number of shards'),
+    replicas: count('Replicas of each shard'),
+    machine: machinePartSchema,
+    disks: documented(
+      z.array(
+        named(
+          'CostedDisk',
+          z.strictObject({
+            type: text('Disk type'),
+            price: orNull(
+              z.number(),
+              'Of one `price_unit` per minute, as the source of the cluster states it',
+            ),
+            price_unit: z.enum(['GB', 'GiB']),
+            size: double('Size in `unit`'),
+            unit: z.enum(['GB', 'TB', 'GiB', 'TiB']),
+            count: count('Nodes: each has this disk'),
+            ...partAmount,
+          }),
+        ),
+      ),
+      { description: 'The disks of a node' },
     ),
-    { description: 'The disks of a node' },
-  ),
-  ...sum,
-});
+    ...sum,
+  }),
+);
 
 const total = { clusters: count('Number of clusters'), ...sum };
 
-export const costsSchema = z.strictObject({
-  ...questionFields,
-  at,
-  total: z.strictObject(total),
-  providers: documented(z.array(z.strictObject({ provider, ...total })), {
-    description: 'The most expensive first',
-  }),
-  regions: documented(z.array(z.strictObject({ provider, region, ...total })), {
-    description: 'The most expensive first',
-  }),
-  clusters: documented(
-    z.array(
-      z.strictObject({
-        slug: text('Slug'),
-        name: text('Cluster name'),
-        provider,
-        region,
-        machine: z.strictObject({
-          id: id('Machine id'),
-          name: orNull(z.string(), 'Name at the provider; null if it is unknown'),
+export const costsSchema = named(
+  'Costs',
+  z.strictObject({
+    ...questionFields,
+    at,
+    total: z.strictObject(total),
+    providers: documented(z.array(z.strictObject({ provider, ...total })), {
+      description: 'The most expensive first',
+    }),
+    regions: documented(z.array(z.strictObject({ provider, region, ...total })), {
+      description: 'The most expensive first',
+    }),
+    clusters: documented(
+      z.array(
+        z.strictObject({
+          slug: text('Slug'),
+          name: text('Cluster name'),
+          provider,
+          region,
+          machine: z.strictObject({
+            id: id('Machine id'),
+            name: orNull(z.string(), 'Name at the provider; null if it is unknown'),
+          }),
+          nodes: count('Shards × replicas'),
+          ...sum,
         }),
-        nodes: count('Shards × replicas'),
-        ...sum,
-      }),
+      ),
+      { description: 'The most expensive first, by the known parts' },
     ),
-    { description: 'The most expensive first, by the known parts' },
-  ),
-  next: orNull(z.string(), 'Cursor of the next page of `clusters`; null on the last page'),
-});
+    next: orNull(z.string(), 'Cursor of the next page of `clusters`; null on the last page'),
+  }),
+);
 
-export const costHistorySchema = z.strictObject({
-  cluster: identitySchema,
-  ...questionFields,
-  steps: documented(
-    z.array(
-      z.strictObject({
-        from: instant('When these prices began'),
-        to: orNull(z.string(), 'When they ended; null if they apply now'),
-        ...shownPriceFields,
-        ...sum,
-      }),
+export const costHistorySchema = named(
+  'CostHistory',
+  z.strictObject({
+    cluster: identitySchema,
+    ...questionFields,
+    steps: documented(
+      z.array(
+        z.strictObject({
+          from: instant('When these prices began'),
+          to: orNull(z.string(), 'When they ended; null if they apply now'),
+          ...shownPriceFields,
+          ...sum,
+        }),
+      ),
+      { description: 'Oldest first' },
     ),
-    { description: 'Oldest first' },
-  ),
-});
+  }),
+);
 
 const ratio = (description: string) => documented(z.number(), { description });
 
-const alternative = z.strictObject({
-  machine: machineWithFactsSchema.extend({
-    price: priceAtTerm,
-    list_price: shownPriceFields.list_price,
-    price_source: documented(z.enum(PRICE_SOURCES), { description: 'Whose price it is' }),
-    entry: shownPriceFields.entry,
-    monthly_cap: shownPriceFields.monthly_cap,
+const alternative = named(
+  'Alternative',
+  z.strictObject({
+    machine: machineWithFactsSchema.extend({
+      price: priceAtTerm,
+      list_price: shownPriceFields.list_price,
+      price_source: documented(z.enum(PRICE_SOURCES), { description: 'Whose price it is' }),
+      entry: shownPriceFields.entry,
+      monthly_cap: shownPriceFields.monthly_cap,
+    }),
+    per_minute: documented(z.number(), { description: 'Of the machines of all nodes' }),
+    per_month: documented(z.number(), {
+      description: 'Of the machines of all nodes in a month of 730 hours',
+    }),
+    saving_per_month: documented(z.number(), {
+      description: 'The machines of the cluster cost this much more',
+    }),
+    compared: z.strictObject({
+      cpu_ratio: ratio('Its virtual CPUs divided by those of the machine of the cluster'),
+      memory_ratio: ratio('Its memory divided by that of the machine of the cluster, both in bytes'),
+      same_architecture: orNull(
+        z.boolean(),
+        'True if both have the same architecture; null if one is unknown',
+      ),
+      same_cpu_kind: orNull(
+        z.boolean(),
+        'True if both have the same kind of cpu, shared or dedicated; null if one is unknown',
+      ),
+      local_disk_difference: orNull(z.number(), 'GB of local disk that it has more; null if one is unknown'),
+    }),
   }),
-  per_minute: documented(z.number(), { description: 'Of the machines of all nodes' }),
-  per_month: documented(z.number(), { description: 'Of the machines of all nodes in a month of 730 hours' }),
-  saving_per_month: documented(z.number(), {
-    description: 'The machines of the cluster cost this much more',
-  }),
-  compared: z.strictObject({
-    cpu_ratio: ratio('Its virtual CPUs divided by those of the machine of the cluster'),
-    memory_ratio: ratio('Its memory divided by that of the machine of the cluster, both in bytes'),
-    same_architecture: orNull(z.boolean(), 'True if both have the same architecture; null if one is unknown'),
-    same_cpu_kind: orNull(
-      z.boolean(),
-      'True if both have the same kind of cpu, shared or dedicated; null if one is unknown',
-    ),
-    local_disk_difference: orNull(z.number(), 'GB of local disk that it has more; null if one is unknown'),
-  }),
-});
+);
 
 const list = (where: string) =>
   documented(z.array(alternative), { description: `${where}, the largest saving first` });
 
-export const alternativesSchema = z.strictObject({
-  cluster: identitySchema,
-  ...questionFields,
-  match: documented(z.enum(MATCHES), {
-    description:
-      '`kind`: the machines have the same architecture and kind of CPU where both are known; `size`: they may differ',
+export const alternativesSchema = named(
+  'Alternatives',
+  z.strictObject({
+    cluster: identitySchema,
+    ...questionFields,
+    match: documented(z.enum(MATCHES), {
+      description:
+        '`kind`: the machines have the same architecture and kind of CPU where both are known; `size`: they may differ',
+    }),
+    machine: machinePartSchema,
+    same_region: list('In the region of the machine'),
+    same_provider: list('In all regions of its provider'),
+    anywhere: list('In all regions of all providers'),
   }),
-  machine: machinePartSchema,
-  same_region: list('In the region of the machine'),
-  same_provider: list('In all regions of its provider'),
-  anywhere: list('In all regions of all providers'),
-});
+);
 
 const pricedRegion = {
   provider: z.strictObject({ id: id('Provider id'), name: text('Provider name') }),
@@ -214,68 +244,76 @@ const period = z.strictObject({
   to: orNull(documented(z.string(), { format: 'date-time' }), 'End; null for the current price'),
 });
 
-export const termsSchema = z.strictObject({
-  id: id('Machine id'),
-  name: text('Name at the provider'),
-  ...pricedRegion,
-  terms: z.array(
-    z.strictObject({
-      term: documented(z.enum(PRICE_TERMS), { description: 'The way to pay for the machine' }),
-      price: priceAtTerm,
-      recurring_price: double('What recurs, per minute: the price without the payment upfront'),
-      upfront,
-      monthly_cap: orNull(double(), 'The most that a calendar month costs; null: no cap is known'),
-      since: orNull(
-        documented(z.string(), { format: 'date-time' }),
-        'Since when: with `history=true` of this term; otherwise of the latest change of any term, and null on demand',
-      ),
-      price_source: documented(z.enum(['own', 'list']).exactOptional(), {
-        description:
-          'Whether the amounts are of the price book of the organization. Absent if no entry of a book applies now, and with `prices=list`',
-      }),
-      list_price: documented(listPrice.exactOptional(), {
-        description: 'The list price of the same term, if `price` is an own one',
-      }),
-      history: documented(z.array(period).exactOptional(), {
-        description:
-          'With `history=true`: list prices, the newest first, at most 1000 changes of the machine',
-      }),
-    }),
-  ),
-});
-
-const prices = (description: string) =>
-  orNull(
-    z.array(
-      z.strictObject({
-        name: text('The name at the provider'),
-        default: documented(z.boolean(), { description: 'Recommendations and costs use this one' }),
-        unit: documented(z.enum(['GB', 'GiB', 'address']), { description: 'What a price is for' }),
-        per: documented(z.enum(['minute', 'unit']), {
-          description: 'minute: a unit costs this each minute. unit: a unit costs this once',
-        }),
-        included: orNull(double(), 'Units a month that cost nothing; 0 for none, null: all of them'),
-        tiers: documented(
-          z.array(
-            z.strictObject({
-              from: double('In units, of a month'),
-              price: double('For a unit beyond `from`'),
-            }),
+export const termsSchema = named(
+  'MachineTerms',
+  z.strictObject({
+    id: id('Machine id'),
+    name: text('Name at the provider'),
+    ...pricedRegion,
+    terms: z.array(
+      named(
+        'MachineTerm',
+        z.strictObject({
+          term: documented(z.enum(PRICE_TERMS), { description: 'The way to pay for the machine' }),
+          price: priceAtTerm,
+          recurring_price: double('What recurs, per minute: the price without the payment upfront'),
+          upfront,
+          monthly_cap: orNull(double(), 'The most that a calendar month costs; null: no cap is known'),
+          since: orNull(
+            documented(z.string(), { format: 'date-time' }),
+            'Since when: with `history=true` of this term; otherwise of the latest change of any term, and null on demand',
           ),
-          { description: 'Ascending; the first is from 0' },
-        ),
-      }),
+          price_source: documented(z.enum(['own', 'list']).exactOptional(), {
+            description:
+              'Whether the amounts are of the price book of the organization. Absent if no entry of a book applies now, and with `prices=list`',
+          }),
+          list_price: documented(listPrice.exactOptional(), {
+            description: 'The list price of the same term, if `price` is an own one',
+          }),
+          history: documented(z.array(period).exactOptional(), {
+            description:
+              'With `history=true`: list prices, the newest first, at most 1000 changes of the machine',
+          }),
+        }),
+      ),
     ),
-    `${description}; null: unknown`,
-  );
+  }),
+);
 
-export const regionPricesSchema = z.strictObject({
-  region: pricedRegion.region,
-  provider: pricedRegion.provider,
-  block_storage: prices('Block storage'),
-  traffic_out: prices('Outgoing traffic to the internet'),
-  ipv4: prices('Public IPv4 addresses'),
-});
+const regionPrice = named(
+  'RegionPrice',
+  z.strictObject({
+    name: text('The name at the provider'),
+    default: documented(z.boolean(), { description: 'Recommendations and costs use this one' }),
+    unit: documented(z.enum(['GB', 'GiB', 'address']), { description: 'What a price is for' }),
+    per: documented(z.enum(['minute', 'unit']), {
+      description: 'minute: a unit costs this each minute. unit: a unit costs this once',
+    }),
+    included: orNull(double(), 'Units a month that cost nothing; 0 for none, null: all of them'),
+    tiers: documented(
+      z.array(
+        z.strictObject({
+          from: double('In units, of a month'),
+          price: double('For a unit beyond `from`'),
+        }),
+      ),
+      { description: 'Ascending; the first is from 0' },
+    ),
+  }),
+);
+
+const prices = (description: string) => orNull(z.array(regionPrice), `${description}; null: unknown`);
+
+export const regionPricesSchema = named(
+  'RegionPrices',
+  z.strictObject({
+    region: pricedRegion.region,
+    provider: pricedRegion.provider,
+    block_storage: prices('Block storage'),
+    traffic_out: prices('Outgoing traffic to the internet'),
+    ipv4: prices('Public IPv4 addresses'),
+  }),
+);
 
 export type MachinePart = z.output<typeof machinePartSchema>;
 export type CostDocument = z.output<typeof costSchema>;

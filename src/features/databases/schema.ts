@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { named } from '../../http/openapi-schemas.ts';
 import { cursorParameter } from '../../http/protocol/page-cursor.ts';
 import {
   countParameter,
@@ -37,32 +38,38 @@ export const plansParameters = {
 };
 export type PlansQuestion = Values<typeof plansParameters>;
 
-const plan = z.strictObject({
-  id: id('Plan id, stable'),
-  engine: text('The database, e.g. `postgresql`'),
-  name: text('Name at the provider'),
-  nodes: orNull(
-    count('Number of nodes'),
-    'Nodes that the price includes. Null: the price is that of one node, and the provider does not state how many a plan has',
-  ),
-  cpu: orNull(count('Number'), 'Virtual CPUs of one node; null: unknown'),
-  ram: orNull(double(), 'Memory of one node, in `ram_unit`; null: unknown'),
-  ram_unit: orNull(z.enum(['Binary', 'Decimal']), 'Binary: GiB; Decimal: GB; null: the memory is unknown'),
-  storage: orNull(double(), 'GB of storage of one node that the price includes; null: unknown'),
-  price: pricePerMinute,
-  price_per_month: double('Price of 730 hours'),
-  provider: z.strictObject({ id: id('Provider id'), name: text('Provider name') }),
-  region: z.strictObject({
-    id: id('Region id'),
-    name: text('Region name'),
-    code: text('Region code of the provider'),
+const plan = named(
+  'DatabasePlan',
+  z.strictObject({
+    id: id('Plan id, stable'),
+    engine: text('The database, e.g. `postgresql`'),
+    name: text('Name at the provider'),
+    nodes: orNull(
+      count('Number of nodes'),
+      'Nodes that the price includes. Null: the price is that of one node, and the provider does not state how many a plan has',
+    ),
+    cpu: orNull(count('Number'), 'Virtual CPUs of one node; null: unknown'),
+    ram: orNull(double(), 'Memory of one node, in `ram_unit`; null: unknown'),
+    ram_unit: orNull(z.enum(['Binary', 'Decimal']), 'Binary: GiB; Decimal: GB; null: the memory is unknown'),
+    storage: orNull(double(), 'GB of storage of one node that the price includes; null: unknown'),
+    price: pricePerMinute,
+    price_per_month: double('Price of 730 hours'),
+    provider: z.strictObject({ id: id('Provider id'), name: text('Provider name') }),
+    region: z.strictObject({
+      id: id('Region id'),
+      name: text('Region name'),
+      code: text('Region code of the provider'),
+    }),
   }),
-});
+);
 
-export const databasesSchema = z.strictObject({
-  databases: z.array(plan),
-  next: orNull(z.string(), 'Cursor of the next page; null on the last page'),
-});
+export const databasesSchema = named(
+  'DatabasePage',
+  z.strictObject({
+    databases: z.array(plan),
+    next: orNull(z.string(), 'Cursor of the next page; null on the last page'),
+  }),
+);
 
 const period = z.strictObject({
   price: orNull(double(), 'Price per minute; null: no exchange rate was known'),
@@ -70,11 +77,14 @@ const period = z.strictObject({
   to: orNull(documented(z.string(), { format: 'date-time' }), 'End; null for the current price'),
 });
 
-export const databaseSchema = plan.extend({
-  history: documented(z.array(period).exactOptional(), {
-    description: 'With `history=true`: the newest first, at most 1000 prices',
+export const databaseSchema = named(
+  'DatabaseWithHistory',
+  plan.extend({
+    history: documented(z.array(period).exactOptional(), {
+      description: 'With `history=true`: the newest first, at most 1000 prices',
+    }),
   }),
-});
+);
 
 export type DatabaseDocument = z.output<typeof plan>;
 export type DatabasesDocument = z.output<typeof databasesSchema>;

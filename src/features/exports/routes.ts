@@ -33,9 +33,9 @@ export const readExports = ({ openReads }: ReaderContext): ReaderPart => ({
 });
 
 const exportSchema = named(
-  'Export',
+  'ExportFile',
   z.strictObject({
-    file: text('Its name, for `/v1/exports/{file}`'),
+    file: documented(z.enum(EXPORT_FILES), { description: 'Its name, for `/v1/exports/{file}`' }),
     version: text('Names the state of the catalogue; the same for all files'),
     bytes: count('Bytes of the file before compression'),
     rows: count('Number of rows'),

@@ -121,29 +121,32 @@ const change = (types: readonly string[], subject: z.ZodRawShape) =>
     ...subject,
   });
 
-const changesSchema = named(
-  'Changes',
+const changeSchema = named(
+  'Change',
+  z.discriminatedUnion('type', [
+    change(['machine.added', 'machine.changed', 'machine.sold_out', 'machine.restocked'], {
+      machine: machineWithFactsSchema,
+    }),
+    change(['machine.repriced'], {
+      machine: machineWithFactsSchema,
+      before: pricePerMinute,
+      after: pricePerMinute,
+    }),
+    change(['machine.withdrawn', 'machine.retired'], {
+      machine_id: id('Machine id'),
+      provider_id: id('Provider id'),
+      region_id: id('Region id'),
+    }),
+    change(['cluster.created', 'cluster.changed'], { cluster: clusterSchema }),
+    change(['cluster.deleted'], { slug: text('Slug of the deleted cluster') }),
+    change(['catalogue.changed'], {}),
+  ]),
+);
+
+const changePageSchema = named(
+  'ChangePage',
   z.strictObject({
-    changes: z.array(
-      z.discriminatedUnion('type', [
-        change(['machine.added', 'machine.changed', 'machine.sold_out', 'machine.restocked'], {
-          machine: machineWithFactsSchema,
-        }),
-        change(['machine.repriced'], {
-          machine: machineWithFactsSchema,
-          before: pricePerMinute,
-          after: pricePerMinute,
-        }),
-        change(['machine.withdrawn', 'machine.retired'], {
-          machine_id: id('Machine id'),
-          provider_id: id('Provider id'),
-          region_id: id('Region id'),
-        }),
-        change(['cluster.created', 'cluster.changed'], { cluster: clusterSchema }),
-        change(['cluster.deleted'], { slug: text('Slug of the deleted cluster') }),
-        change(['catalogue.changed'], {}),
-      ]),
-    ),
+    changes: z.array(changeSchema),
     next: cursor('Cursor for the next request'),
     more: documented(z.boolean(), { description: 'True if there are more changes now' }),
   }),
@@ -166,7 +169,7 @@ Changes of machines require the scope \`machines:read\`, changes of the organiza
 An answer without changes and with \`more: true\` has passed changes of machines or clusters that are no longer shown. Go on from its \`next\`.
 
 With \`Accept: text/event-stream\` the answer is a stream of server-sent events: \`id\` is the cursor, \`event\` the type, \`data\` the change. \`Last-Event-ID\` is the same as \`after\`. A stream ends with its token.`,
-    answers: changesSchema,
+    answers: changePageSchema,
     example: {
       changes: [
         {

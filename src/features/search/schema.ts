@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { MachineDocument } from '../../domain/machine.ts';
 import { TERMS } from '../../domain/prices/term.ts';
+import { named } from '../../http/openapi-schemas.ts';
 import {
   documented,
   double,
@@ -25,61 +26,71 @@ const ramUnit = documented(z.enum(RAM_UNITS), {
 });
 
 /** A machine in answers. It has the source of its price if the organization has own prices. */
-const machine = machineWithFactsSchema.extend({
-  price: priceAtTerm,
-  term: documented(z.enum(TERMS).exactOptional(), {
-    description: 'The term of the request, unless it is `on_demand`',
-  }),
-  price_source: documented(z.enum(['own', 'list']).exactOptional(), {
-    description:
-      'Whether `price` is of the price book of the organization, or the list price. Absent if no entry of a book applies now, and with `prices=list`',
-  }),
-  list_price: documented(listPrice.exactOptional(), {
-    description: 'The list price of the same term, if `price` is an own one',
-  }),
-});
-
-export const searchSchema = z.strictObject({
-  machines: z.array(
-    documented(machine.exactPartial(), {
-      description: 'All fields, or those in `fields`',
+const machine = named(
+  'FoundMachine',
+  machineWithFactsSchema.extend({
+    price: priceAtTerm,
+    term: documented(z.enum(TERMS).exactOptional(), {
+      description: 'The term of the request, unless it is `on_demand`',
     }),
-  ),
-  next: orNull(z.string(), 'Cursor of the next page; null on the last page'),
-  ram_unit: ramUnit,
-  version,
-  moved: documented(z.boolean(), {
-    description: 'True if the cursor is of another version. The page continues behind its place in the order',
+    price_source: documented(z.enum(['own', 'list']).exactOptional(), {
+      description:
+        'Whether `price` is of the price book of the organization, or the list price. Absent if no entry of a book applies now, and with `prices=list`',
+    }),
+    list_price: documented(listPrice.exactOptional(), {
+      description: 'The list price of the same term, if `price` is an own one',
+    }),
   }),
-});
+);
+
+export const searchSchema = named(
+  'SearchAnswer',
+  z.strictObject({
+    machines: z.array(
+      documented(machine.exactPartial(), {
+        description: 'All fields, or those in `fields`',
+      }),
+    ),
+    next: orNull(z.string(), 'Cursor of the next page; null on the last page'),
+    ram_unit: ramUnit,
+    version,
+    moved: documented(z.boolean(), {
+      description:
+        'True if the cursor is of another version. The page continues behind its place in the order',
+    }),
+  }),
+);
 
 const part = (description: string) => orNull(double(), `${description}; null: its price is unknown`);
 
-export const recommendSchema = z.strictObject({
-  recommendations: z.array(
-    z.strictObject({
-      machine,
-      hours: documented(z.number(), { description: 'Hours of the total' }),
-      total: orNull(
-        double(),
-        'Price of these hours in the currency of `Fleetbook-Currency`, to 8 decimals; null if the price of a part is unknown',
-      ),
-      known_total: double('Sum of the known parts'),
-      complete: documented(z.boolean(), {
-        description: 'False if the price of a part is unknown: `total` is null',
+export const recommendSchema = named(
+  'Recommendations',
+  z.strictObject({
+    recommendations: z.array(
+      z.strictObject({
+        machine,
+        hours: documented(z.number(), { description: 'Hours of the total' }),
+        total: orNull(
+          double(),
+          'Price of these hours in the currency of `Fleetbook-Currency`, to 8 decimals; null if the price of a part is unknown',
+        ),
+        known_total: double('Sum of the known parts'),
+        complete: documented(z.boolean(), {
+          description: 'False if the price of a part is unknown: `total` is null',
+        }),
+        breakdown: z.strictObject({
+          machine: part('The machine, at most its monthly cap for each month of 730 hours'),
+          storage: part('Block storage'),
+          traffic: part('Outgoing traffic beyond `included_traffic`'),
+          ipv4: part('Public IPv4 addresses beyond `included_ipv4`'),
+        }),
+        computed: text('How the total was computed'),
       }),
-      breakdown: z.strictObject({
-        machine: part('The machine, at most its monthly cap for each month of 730 hours'),
-        storage: part('Block storage'),
-        traffic: part('Outgoing traffic beyond `included_traffic`'),
-        ipv4: part('Public IPv4 addresses beyond `included_ipv4`'),
-      }),
-      computed: text('How the total was computed'),
-    }),
-  ),
-  ram_unit: ramUnit,
-  version,
-});
+    ),
+    ram_unit: ramUnit,
+    version,
+  }),
+);
 
 export type PricedMachine = z.output<typeof machine>;
 export type SearchDocument = z.output<typeof searchSchema>;

@@ -109,7 +109,7 @@ export function listParameter<T extends z.ZodType<unknown, string>>(item: T, mos
 const country = z
   .string()
   .regex(COUNTRY)
-  .transform((text) => text.toUpperCase())
+  .toUpperCase()
   .register(ABOUT, {
     description: 'Countries of the regions. A region whose country is unknown does not match',
     example: 'DE',
