@@ -106,15 +106,11 @@ export function listParameter<T extends z.ZodType<unknown, string>>(item: T, mos
     });
 }
 
-const country = z
-  .string()
-  .regex(COUNTRY)
-  .toUpperCase()
-  .register(ABOUT, {
-    description: 'Countries of the regions. A region whose country is unknown does not match',
-    example: 'DE',
-    expected: 'two letters of ISO 3166-1, e.g. DE',
-  });
+const country = z.string().regex(COUNTRY).toUpperCase().register(ABOUT, {
+  description: 'Countries of the regions. A region whose country is unknown does not match',
+  example: 'DE',
+  expected: 'two letters of ISO 3166-1, e.g. DE',
+});
 
 /** Filters by where a region is. */
 export const placeParameters = {

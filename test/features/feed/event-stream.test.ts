@@ -4,8 +4,8 @@ import { createServer, get, type IncomingMessage, type ServerResponse } from 'no
 import type { AddressInfo } from 'node:net';
 import { expect, it, vi } from 'vitest';
 import type { Grant } from '../../../src/domain/scope.ts';
-import { encodeCursor, Feed } from '../../../src/features/feed/read-changes.ts';
 import { EventStream } from '../../../src/features/feed/event-stream.ts';
+import { encodeCursor, Feed } from '../../../src/features/feed/read-changes.ts';
 import { lifeOf } from '../../../src/http/places.ts';
 import { TokenCheck } from '../../../src/http/token-check.ts';
 import { until } from '../../support/until.ts';

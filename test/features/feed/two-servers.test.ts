@@ -2,8 +2,8 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { openStore } from '../../../src/db/connection/connect.ts';
-import { FeedReads } from '../../../src/features/feed/read-changes.ts';
 import { FeedTail, type Follower } from '../../../src/features/feed/follow-changes.ts';
+import { FeedReads } from '../../../src/features/feed/read-changes.ts';
 import { Unavailable } from '../../../src/snapshot/document/answer.ts';
 import type { Publisher } from '../../../src/snapshot/publish/publisher.ts';
 import { addSample, reprice, type Sample, setStatus } from '../../snapshot/rows.ts';
