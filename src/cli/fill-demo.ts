@@ -42,7 +42,7 @@ export async function fillDemo({ config, logger, market, by, folder }: Filling):
   if (existsSync(marker)) return;
   await using worker = composeWorker(config, logger);
   const { store } = worker;
-  if ((await sourceStatus(store.sql)).length > 0)
+  if ((await sourceStatus(store.db)).length > 0)
     throw new Error(
       `the demo was stopped before its history was complete; remove ${folder} and start it again`,
     );

@@ -6,7 +6,7 @@ import { EXCLUSION_MEANINGS } from '../domain/exclusion.ts';
 import type { PricedSource } from '../domain/prices/exchange-rates.ts';
 import { COUNTED, FAILURES_IN_ROW, type Pause } from '../domain/source.ts';
 import { span } from '../domain/text/time-span.ts';
-import type { ClientDatabase } from './connection/client.ts';
+import type { Database } from './connection/client.ts';
 import { type BatchRecord, pendingBatches } from './held-batches.ts';
 import { areRatesNeeded } from './prices/currency.ts';
 import { type HiddenReason, hiddenReasons } from './quarantine.ts';
@@ -58,10 +58,10 @@ export interface SourceFacts {
 }
 
 export async function readSourceFacts(
-  db: ClientDatabase,
+  db: Database,
   configured: readonly PricedSource[],
 ): Promise<SourceFacts> {
-  const [status, pending] = await Promise.all([sourceStatus(db.$client), pendingBatches(db)]);
+  const [status, pending] = await Promise.all([sourceStatus(db), pendingBatches(db)]);
   const empty = status.filter(({ published }) => published === 0).map(({ id }) => id);
   return {
     status,

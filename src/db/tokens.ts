@@ -1,9 +1,8 @@
 import { hashToken, newToken } from '../domain/token.ts';
-import type { Database, Sql } from './connection/client.ts';
-import { and, type Column, eq, gt, isNull, or, sql } from './connection/drizzle.ts';
-import { instant } from './connection/instant-text.ts';
+import type { Database } from './connection/client.ts';
+import { and, type Column, desc, eq, gt, inArray, isNull, or, type SQL, sql } from './connection/drizzle.ts';
 import type { Page } from './connection/statements.ts';
-import { increment, inTransaction, only } from './connection/statements.ts';
+import { countIf, increment, inTransaction, only, rfc3339 } from './connection/statements.ts';
 import { organizations, tokens } from './schema.ts';
 
 type Stored = Omit<
@@ -18,10 +17,9 @@ export interface TokenSummary extends Readonly<Stored> {
   readonly state: 'good' | 'expired' | 'revoked';
 }
 
-export async function listTokens(sql: Sql, organizationId: number | undefined): Promise<TokenSummary[]> {
-  return sql<TokenSummary[]>`
-    ${summaries(sql)} where t.organization_id = ${organizationId ?? null} or ${organizationId === undefined}
-    order by t.id`;
+export async function listTokens(db: Database, organizationId: number | undefined): Promise<TokenSummary[]> {
+  const isWanted = organizationId === undefined ? undefined : eq(tokens.organizationId, organizationId);
+  return summaries(db, isWanted).orderBy(tokens.id);
 }
 
 export interface TokenPage extends Page<TokenSummary> {
@@ -31,38 +29,54 @@ export interface TokenPage extends Page<TokenSummary> {
 
 /** Returns one page of an organization's tokens: good ones first, then the newest first. */
 export async function tokenPage(
-  sql: Sql,
+  db: Database,
   organizationId: number,
   { limit, offset }: { readonly limit: number; readonly offset: number },
 ): Promise<TokenPage> {
-  const isBad = sql`(t.revoked_at is not null or o.deleted_at is not null or coalesce(t.expires_at <= now(), false))`;
+  const isWanted = eq(tokens.organizationId, organizationId);
   const [rows, [counted]] = await Promise.all([
-    sql<TokenSummary[]>`
-      ${summaries(sql)} where t.organization_id = ${organizationId}
-      order by ${isBad}, t.id desc limit ${limit} offset ${offset}`,
-    sql<{ total: number; good: number }[]>`
-      select count(*)::int as total, count(*) filter (where not ${isBad})::int as good
-      from tokens t join organizations o on o.id = t.organization_id where t.organization_id = ${organizationId}`,
+    summaries(db, isWanted).orderBy(IS_BAD, desc(tokens.id)).limit(limit).offset(offset),
+    db
+      .select({ total: countIf(sql`true`), good: countIf(sql`not ${IS_BAD}`) })
+      .from(tokens)
+      .innerJoin(organizations, eq(organizations.id, tokens.organizationId))
+      .where(isWanted),
   ]);
   return { rows, total: counted?.total ?? 0, good: counted?.good ?? 0 };
 }
 
-const summaries = (sql: Sql) => sql`
-  select t.id, o.slug as organization, t.name, t.scopes,
-    case when t.revoked_at is not null or o.deleted_at is not null then 'revoked'
-      when t.expires_at <= now() then 'expired' else 'good' end as state,
-    ${instant(sql, 't.created_at')} as "createdAt", ${instant(sql, 't.expires_at')} as "expiresAt",
-    ${instant(sql, 't.revoked_at')} as "revokedAt", ${instant(sql, 'u.last_used_at')} as "lastUsedAt"
-  from tokens t join organizations o on o.id = t.organization_id
-  left join lateral (
-    select greatest(t.last_used_at, t.created_at) as last_used_at where t.last_used_at is not null) u on true`;
+const IS_REVOKED = sql`(${tokens.revokedAt} is not null or ${organizations.deletedAt} is not null)`;
+const IS_BAD = sql`(${IS_REVOKED} or coalesce(${tokens.expiresAt} <= now(), false))`;
+
+function summaries(db: Database, condition: SQL | undefined) {
+  const { id, name, scopes, createdAt, expiresAt, revokedAt, lastUsedAt } = tokens;
+  return db
+    .select({
+      ...{ id, organization: organizations.slug, name, scopes },
+      state: sql<TokenSummary['state']>`case when ${IS_REVOKED} then 'revoked'
+        when ${expiresAt} <= now() then 'expired' else 'good' end`,
+      createdAt: rfc3339(createdAt),
+      expiresAt: rfc3339(expiresAt),
+      revokedAt: rfc3339(revokedAt),
+      lastUsedAt: rfc3339(
+        sql`case when ${lastUsedAt} is not null then greatest(${lastUsedAt}, ${createdAt}) end`,
+      ),
+    })
+    .from(tokens)
+    .innerJoin(organizations, eq(organizations.id, tokens.organizationId))
+    .where(condition)
+    .$dynamic();
+}
 
 export async function organizationsOfTokens(
-  sql: Sql,
+  db: Database,
   ids: readonly number[],
 ): Promise<ReadonlyMap<number, string>> {
-  const rows = await sql<{ id: number; slug: string }[]>`
-    select t.id, o.slug from tokens t join organizations o on o.id = t.organization_id where t.id = any(${[...ids]})`;
+  const rows = await db
+    .select({ id: tokens.id, slug: organizations.slug })
+    .from(tokens)
+    .innerJoin(organizations, eq(organizations.id, tokens.organizationId))
+    .where(inArray(tokens.id, [...ids]));
   return new Map(rows.map(({ id, slug }) => [id, slug]));
 }
 

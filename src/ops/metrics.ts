@@ -1,6 +1,6 @@
 /** The metrics of each kind of process. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { ClientDatabase } from '../db/connection/client.ts';
+import type { Database } from '../db/connection/client.ts';
 import { reasonCounts } from '../db/quarantine.ts';
 import { sourceStatus } from '../db/sources.ts';
 import { dirtyDocumentCounts } from '../db/versions.ts';
@@ -25,7 +25,7 @@ export function apiMetrics(counts = new RequestCounts()) {
 
 /** @param db read at each scrape @param configured `maxAge` in seconds */
 export function workerMetrics(
-  db: ClientDatabase,
+  db: Database,
   configured: readonly { readonly id: string; readonly maxAge: number }[],
 ) {
   const registry = processRegistry('worker');
@@ -48,7 +48,7 @@ export function workerMetrics(
     ['outcome'],
   );
   const readFacts = async () => {
-    const [sources, reasons] = await Promise.all([sourceStatus(db.$client), reasonCounts(db)]);
+    const [sources, reasons] = await Promise.all([sourceStatus(db), reasonCounts(db)]);
     const reasonsOf = new Map(reasons.map((each) => [each.id, each]));
     return sources.map((source) => ({ ...source, reasons: reasonsOf.get(source.id) }));
   };

@@ -107,7 +107,7 @@ describe('source list', () => {
 
 describe('source show', () => {
   it('shows the freshness of each region, oldest first, paged', async () => {
-    const all = await sourceRegions(store.sql, 'hetzner', undefined);
+    const all = await sourceRegions(store.db, 'hetzner', undefined);
     expect(all.total).toBe(25);
     expect(all.rows.map(({ code }) => code)).toEqual([
       'never',
@@ -116,10 +116,10 @@ describe('source show', () => {
     expect(all.rows[0]).toMatchObject({ verifiedAt: null, reason: 'answers 500' });
     expect(all.rows[1]).toMatchObject({ reason: 'answers 403', unreadSince: expect.stringMatching(/Z$/) });
     expect(all.rows.slice(2).every(({ reason }) => reason === null)).toBe(true);
-    const second = await sourceRegions(store.sql, 'hetzner', 10, 10);
+    const second = await sourceRegions(store.db, 'hetzner', 10, 10);
     expect([second.total, second.rows]).toEqual([25, all.rows.slice(10, 20)]);
-    expect(await sourceRegions(store.sql, 'hetzner', 10, 30)).toEqual({ total: 25, rows: [] });
-    expect(await sourceRegions(store.sql, 'gone', 10)).toEqual({ total: 0, rows: [] });
+    expect(await sourceRegions(store.db, 'hetzner', 10, 30)).toEqual({ total: 25, rows: [] });
+    expect(await sourceRegions(store.db, 'gone', 10)).toEqual({ total: 0, rows: [] });
   });
 
   it('shows slots, regions and the origin of each setting, and no secret', async () => {
@@ -165,7 +165,7 @@ describe('source show', () => {
 });
 
 it('stored sources are listed without a count of rows', async () => {
-  const stored = await storedSources(store.sql);
+  const stored = await storedSources(store.db);
   expect(stored.map(({ id }) => id)).toEqual(['gone', 'hetzner', 'linode', 'retired']);
   expect(stored[2]).toMatchObject({ adapter: 'linode', disabled: { by: 'ada@desk' }, verifiedAt: null });
 });

@@ -145,7 +145,7 @@ describe('a source', () => {
     await scene.sql`insert into sync_runs (source_id, fence, outcome, finished_at) values
       (${ID}, 0, 'failed', now() - interval '9 hours'), (${ID}, 0, 'unchanged', now() - interval '8 hours'),
       (${ID}, 0, 'interrupted', '2026-01-01T00:00:00Z'), (${ID}, 0, 'failed', now())`;
-    const [status] = (await sourceStatus(scene.sql)).filter(({ id }) => id === ID);
+    const [status] = (await sourceStatus(scene.store.db)).filter(({ id }) => id === ID);
     expect(status).toMatchObject({ failedRuns: 2, failingSince: '2026-01-01T00:00:00Z' });
   });
 });

@@ -36,11 +36,11 @@ describe('the status', () => {
       failingSince: null,
       heldSince: null,
     };
-    expect(await sourceStatus(sql)).toEqual([
+    expect(await sourceStatus(db)).toEqual([
       { id: 'a', kind: 'catalogue', counted: 'machines', ...nothing },
       { id: 'b', kind: 'clusters', counted: 'clusters', ...nothing },
     ]);
-    expect(await exampleRegion(sql)).toBeUndefined();
+    expect(await exampleRegion(db)).toBeUndefined();
   });
 
   it('counts known, published, quarantined and held rows, and shows the last run', async () => {
@@ -58,7 +58,7 @@ describe('the status', () => {
     await scene.catalogue([...items, rejected('p'), ...unread], { limits: { rejectedShare: 1 } });
     await scene.clusters([cluster('one')]);
     await scene.catalogue([region('a'), offer('a', 'm1')]);
-    const [catalogue, clusters] = await sourceStatus(sql);
+    const [catalogue, clusters] = await sourceStatus(db);
     expect(catalogue).toMatchObject({
       id: 'acme',
       known: 11,
@@ -86,7 +86,7 @@ describe('the status', () => {
       quarantined: 0,
     });
     const [{ id } = expect.unreachable()] = await sql`select id from regions where code = 'a'`;
-    expect(await exampleRegion(sql)).toEqual({ id, providerId: 77 });
+    expect(await exampleRegion(db)).toEqual({ id, providerId: 77 });
   });
 });
 

@@ -26,7 +26,7 @@ import {
 useServers();
 
 const ADA: Decider = { by: 'ada@desk', how: 'cli', address: 'ada@desk', reason: 'the upstream hangs' };
-const statusOf = async (id: string) => (await sourceStatus(store.sql)).find((status) => status.id === id);
+const statusOf = async (id: string) => (await sourceStatus(store.db)).find((status) => status.id === id);
 const isRunning = async () => (await statusOf('hetzner'))?.lastRun?.outcome === 'running';
 it('the worker stops the active work, does not retry, and runs the source normally afterwards', async () => {
   upstream.behaviours.hetzner = { until: new Promise(() => {}) };
@@ -42,7 +42,7 @@ it('the worker stops the active work, does not retry, and runs the source normal
     published: 0,
     lastRun: { outcome: 'cancelled', error: 'cancelled by ada@desk: the upstream hangs' },
   });
-  expect((await sourceStatus(store.sql)).filter(({ failedRuns }) => failedRuns > 0)).toEqual([]);
+  expect((await sourceStatus(store.db)).filter(({ failedRuns }) => failedRuns > 0)).toEqual([]);
 
   upstream.behaviours.hetzner = 'well';
   await requestNow('hetzner');

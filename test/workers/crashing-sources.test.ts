@@ -115,7 +115,7 @@ async function openScene(sources: Record<string, Behaviour>) {
       await producer.del(`${prefix}:stalled-check`);
     },
     async stateOf(id: string) {
-      return (await sourceStatus(store.sql)).find((source) => source.id === id);
+      return (await sourceStatus(store.db)).find((source) => source.id === id);
     },
     async aloneOf(id: string) {
       return (await interruptedRuns(store.db, id)).alone.length;

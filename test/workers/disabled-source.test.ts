@@ -31,7 +31,7 @@ useServers();
 const BY_ADA = { by: 'ada@desk', reason: 'prices are wrong' };
 const ADA: Decider = { ...BY_ADA, how: 'cli', address: 'ada@desk' };
 const disable = (id: string) => disableSource(store.db, id, ADA);
-const statusOf = async (id: string) => (await sourceStatus(store.sql)).find((status) => status.id === id);
+const statusOf = async (id: string) => (await sourceStatus(store.db)).find((status) => status.id === id);
 const runsOf = async (id: string) => (await runs()).filter(({ source }) => source === id).length;
 
 /** Returns a worker's log entries with this message. */

@@ -65,7 +65,7 @@ it('the run states how many regions are unread, is repeated after minutes, and e
   // Randomly up to half less, and some seconds have passed.
   expect([pauses[0], pauses[1]].map((minutes = 0) => minutes > 2.3 && minutes <= 20)).toEqual([true, true]);
   const regions = async () => {
-    const status = (await sourceStatus(store.sql)).find(({ id }) => id === 'aws');
+    const status = (await sourceStatus(store.db)).find(({ id }) => id === 'aws');
     return status?.regions.map(({ code, unreadSince }) => [code, unreadSince === null]);
   };
   await until(async () => (await dueIn('aws')) === null);

@@ -10,7 +10,7 @@ import { opened, runs, start, store, useServers } from '../support/worker-scene.
 useServers();
 
 const published = async () =>
-  (await sourceStatus(store.sql)).find(({ id }) => id === 'hetzner')?.published ?? 0;
+  (await sourceStatus(store.db)).find(({ id }) => id === 'hetzner')?.published ?? 0;
 
 /** A worker without a rate that has read Hetzner's catalogue, priced in euros, and published none of it. */
 async function startUnrated(EXCHANGE_RATES_URL: string) {

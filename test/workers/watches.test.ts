@@ -128,7 +128,7 @@ describe('a watched source', () => {
     await settledWith(reader, 4);
     plane.set([]);
     await until(async () => (await runs()).at(-1)?.outcome === 'held');
-    const [status] = await sourceStatus(store.sql);
+    const [status] = await sourceStatus(store.db);
     expect(status).toMatchObject({ known: 4, held: 1 });
     expect(await read(reader)).toHaveLength(4);
   });
@@ -155,7 +155,7 @@ describe('a failing watch', () => {
     const reader = await openReader();
     plane.behaviour = { status: 503 };
     await start();
-    const lastRun = async () => (await sourceStatus(store.sql))[0]?.lastRun;
+    const lastRun = async () => (await sourceStatus(store.db))[0]?.lastRun;
     const failed = await until(async () => {
       const run = await lastRun();
       return run?.outcome === 'failed' && run;

@@ -20,7 +20,7 @@ import {
 import { ownScript, programScript } from '../../config/package.ts';
 import { SETTINGS } from '../../config/settings.ts';
 import { type Administration, administration } from '../../db/administration.ts';
-import { type Database, openStore, type Sql, type Store } from '../../db/connection/connect.ts';
+import { type Database, openStore, type Store } from '../../db/connection/connect.ts';
 import { migrate } from '../../db/migration/migrate.ts';
 import { firstOrganization, type Organization } from '../../db/organizations.ts';
 import { missingRates, quarantinedRows } from '../../db/quarantine.ts';
@@ -176,7 +176,7 @@ async function start(
   announceRunning(home.folder, variables, { api: url, operators: opsUrl });
   await firstSyncs(running, store);
   await published(store);
-  const path = await examplePath(store.sql);
+  const path = await examplePath(store.db);
   print('');
   if (content === 'sample')
     print(
@@ -190,10 +190,10 @@ async function start(
   demo?.onReady(opsUrl);
 }
 
-async function examplePath(sql: Sql): Promise<string> {
-  const region = await exampleRegion(sql);
+async function examplePath(db: Database): Promise<string> {
+  const region = await exampleRegion(db);
   if (region) return `/v1/machines?provider=${region.providerId}&region=${region.id}`;
-  const hasPlans = (await sourceStatus(sql)).some(({ counted }) => counted === 'database plans');
+  const hasPlans = (await sourceStatus(db)).some(({ counted }) => counted === 'database plans');
   return hasPlans ? '/v1/databases' : '/v1/providers';
 }
 
@@ -265,7 +265,7 @@ async function firstSyncs(config: Config, store: Store): Promise<void> {
   const deadline = performance.now() + FIRST_SYNC_WITHIN_MS;
   const waiting = new Set(config.sources.map(({ id }) => id));
   while (waiting.size > 0 && performance.now() < deadline) {
-    for (const status of await sourceStatus(store.sql)) {
+    for (const status of await sourceStatus(store.db)) {
       const run = status.lastRun;
       if (status.disabled && waiting.delete(status.id))
         print(disabledNote(status.id, status.disabled, new Date()));

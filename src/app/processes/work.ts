@@ -42,10 +42,10 @@ export async function work(env: Environment): Promise<void> {
 }
 
 /** Registers sources, so that their age counts even if they never succeed. Warns of stored, unconfigured ones. */
-async function registerSources({ db, sql }: Store, { sources }: Config, logger: Logger): Promise<void> {
+async function registerSources({ db }: Store, { sources }: Config, logger: Logger): Promise<void> {
   for (const { id, kind, adapter } of sources) await registerSource(db, { id, kind, adapter: adapter.id });
   const configured = new Set(sources.map(({ id }) => id));
-  for (const status of await sourceStatus(sql)) {
+  for (const status of await sourceStatus(db)) {
     if (status.disabled) logger.warn(disabledNote(status.id, status.disabled, new Date()));
     if (!configured.has(status.id) && status.retiredAt === null)
       logger.warn(notConfigured(status, new Date()));

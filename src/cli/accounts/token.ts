@@ -45,9 +45,9 @@ export function define(program: Command, { env }: CommandContext): void {
 
 export async function listTokensCommand(env: Environment, options: Partial<OfOrganization>): Promise<void> {
   await using database = openDatabase(env);
-  const { sql, db } = database;
+  const { db } = database;
   const organization = options.org === undefined ? undefined : await existingOrganization(db, options.org);
-  const tokens = await listTokens(sql, organization?.id);
+  const tokens = await listTokens(db, organization?.id);
   show(options, tokens, () =>
     tokens.length > 0
       ? tokenTable(tokens, new Date())

@@ -32,8 +32,8 @@ export function define(program: Command, { env }: CommandContext): void {
 export async function runsCommand(env: Environment, sourceId: string, options: PageOptions): Promise<void> {
   const limit = pageLimit(options);
   await using database = openDatabase(env);
-  const { sql } = database;
-  knownSource(sourceId, await sourceKind(sql, sourceId));
+  const { sql, db } = database;
+  knownSource(sourceId, await sourceKind(db, sourceId));
   const page = await sourceRuns(sql, sourceId, { limit });
   show(options, { source: sourceId, ...page }, () =>
     page.total === 0

@@ -32,8 +32,8 @@ export function define(program: Command, { env }: CommandContext): void {
 export async function rejectedCommand(env: Environment, id: string, options: PageOptions): Promise<void> {
   const limit = pageLimit(options);
   await using database = openDatabase(env);
-  const { sql, db } = database;
-  knownSource(id, await sourceKind(sql, id));
+  const { db } = database;
+  knownSource(id, await sourceKind(db, id));
   const all = await quarantinedRows(db, id);
   const reasons = groupReasons(all);
   const rows = all.slice(0, limit);
@@ -53,8 +53,8 @@ export async function rejectedCommand(env: Environment, id: string, options: Pag
 export async function excludedCommand(env: Environment, id: string, options: PageOptions): Promise<void> {
   const limit = pageLimit(options);
   await using database = openDatabase(env);
-  const { sql } = database;
-  const kind = await sourceKind(sql, id);
+  const { sql, db } = database;
+  const kind = await sourceKind(db, id);
   knownSource(id, kind);
   if (kind !== 'catalogue') {
     throw new UsageFailure(

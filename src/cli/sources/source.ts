@@ -63,7 +63,7 @@ export async function sourceListCommand(env: Environment, options: Json): Promis
   const { sources } = readNamedSources(env, FEATURE_CONFIG.sections);
   await using database = openDatabase(env);
   const now = new Date();
-  const listed = listedSources(sources, await storedSources(database.sql), now, LISTED_SLOTS);
+  const listed = listedSources(sources, await storedSources(database.db), now, LISTED_SLOTS);
   show(options, listed, () =>
     listed.length === 0
       ? 'no source is configured, and none has ever run'
@@ -93,9 +93,9 @@ export async function sourceShowCommand(env: Environment, id: string, options: P
   const limit = pageLimit(options);
   const { settings, sources } = readNamedSources(env, FEATURE_CONFIG.sections);
   await using database = openDatabase(env);
-  const { sql } = database;
+  const { db } = database;
   const now = new Date();
-  const listed = listedSources(sources, await storedSources(sql), now, SHOWN_SLOTS);
+  const listed = listedSources(sources, await storedSources(db), now, SHOWN_SLOTS);
   const source = listed.find((each) => each.id === id);
   if (!source) {
     const known = listed.map((each) => each.id).join(', ');
@@ -107,7 +107,7 @@ export async function sourceShowCommand(env: Environment, id: string, options: P
   }
   const named = sources.find((each) => each.id === id);
   const found = named ? sourceSettings(named, settings, env) : [];
-  const regions = await sourceRegions(sql, id, limit);
+  const regions = await sourceRegions(db, id, limit);
   show(options, { ...source, regions, settings: found }, () => sourceText(source, regions, found, now));
 }
 

@@ -1,6 +1,5 @@
 /** The status of a run: an open run whose process has ended is interrupted. */
-import type { Sql } from '../connection/client.ts';
-import { instant } from '../connection/instant-text.ts';
+import { instantText } from '../connection/instant-text.ts';
 import type { syncRuns } from '../schema.ts';
 
 type Stored = typeof syncRuns.$inferSelect;
@@ -23,14 +22,14 @@ export const IS_LIVE = `exists (
 
 export const INTERRUPTED = 'interrupted: the process that ran it ended before it was done';
 
-const isInterrupted = (sql: Sql) => sql`(r.outcome = 'running' and not ${sql.unsafe(IS_LIVE)})`;
-export const runOutcome = (sql: Sql) =>
-  sql`case when ${isInterrupted(sql)} then 'interrupted' else r.outcome end`;
-export const runError = (sql: Sql) =>
-  sql`case when ${isInterrupted(sql)} then ${INTERRUPTED} else r.error end`;
+const IS_INTERRUPTED = `(r.outcome = 'running' and not ${IS_LIVE})`;
 
-/** Returns the fields of the `RunStatus` of a run `r`, for `json_build_object`. */
-export const statusFields = (sql: Sql) => sql`
-  'startedAt', ${instant(sql, 'r.started_at')}, 'finishedAt', ${instant(sql, 'r.finished_at')},
-  'outcome', ${runOutcome(sql)}, 'seen', r.seen, 'added', r.added, 'changed', r.changed, 'retired', r.retired,
-  'rejected', r.rejected, 'withdrawn', r.withdrawn, 'error', ${runError(sql)}`;
+/** SQL for the outcome and the error of a run `r`. */
+export const RUN_OUTCOME = `case when ${IS_INTERRUPTED} then 'interrupted' else r.outcome end`;
+export const RUN_ERROR = `case when ${IS_INTERRUPTED} then '${INTERRUPTED}' else r.error end`;
+
+/** SQL for the fields of the `RunStatus` of a run `r`, for `json_build_object`. */
+export const STATUS_FIELDS = `
+  'startedAt', ${instantText('r.started_at', 's')}, 'finishedAt', ${instantText('r.finished_at', 's')},
+  'outcome', ${RUN_OUTCOME}, 'seen', r.seen, 'added', r.added, 'changed', r.changed, 'retired', r.retired,
+  'rejected', r.rejected, 'withdrawn', r.withdrawn, 'error', ${RUN_ERROR}`;

@@ -48,7 +48,7 @@ const status = async (options = {}) => {
 
 it('are no failure while all prices have the published currency or one of CATALOGUE_RATES', async () => {
   await priced('EUR', 'CHF');
-  expect(await areRatesNeeded(scene.store.db, WATCHED, await sourceStatus(scene.sql))).toBe(false);
+  expect(await areRatesNeeded(scene.store.db, WATCHED, await sourceStatus(scene.store.db))).toBe(false);
   expect(await opened()).toEqual([]);
   const text = await status();
   expect(text).toMatch(/^exchange-rates .* not needed /m);

@@ -19,7 +19,7 @@ beforeEach(() => scene.reset());
 
 const NOW = '2026-03-01T10:20:30.456Z';
 const cancel = (run?: number) => cancelRun(scene.store.db, 'acme', run, OPERATOR);
-const status = async () => (await sourceStatus(scene.store.sql))[0];
+const status = async () => (await sourceStatus(scene.store.db))[0];
 const trouble = async () => (await status())?.failedRuns;
 
 describe('a cancelled run', () => {

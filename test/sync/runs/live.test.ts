@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 
 const statusOf = async (id: string) =>
-  (await sourceStatus(sql)).find((source) => source.id === id) ?? expect.unreachable(`no source ${id}`);
+  (await sourceStatus(db)).find((source) => source.id === id) ?? expect.unreachable(`no source ${id}`);
 const NOW = '2026-03-01T10:20:30.456Z';
 
 describe('a live run', () => {

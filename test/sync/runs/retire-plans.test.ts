@@ -16,11 +16,11 @@ const PLANS = [databasePlan('a', 'one'), databasePlan('a', 'two'), databasePlan(
 
 it('the status counts plans until the source has a machine', async () => {
   await scene.catalogue([region('a'), ...PLANS]);
-  expect(await sourceStatus(scene.sql)).toMatchObject([
+  expect(await sourceStatus(scene.store.db)).toMatchObject([
     { counted: 'database plans', known: 3, published: 2 },
   ]);
   await scene.catalogue([region('a'), offer('a', 'm'), ...PLANS]);
-  expect(await sourceStatus(scene.sql)).toMatchObject([{ counted: 'machines', known: 1, published: 1 }]);
+  expect(await sourceStatus(scene.store.db)).toMatchObject([{ counted: 'machines', known: 1, published: 1 }]);
 });
 
 it('a retirement unpublishes the plans and the regions', async () => {

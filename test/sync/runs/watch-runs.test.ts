@@ -52,7 +52,7 @@ describe('the runs of a watched source', () => {
     const run = await beginRun(db, 's', undefined);
     await recordFailedWatch(db, 's', 'no answer');
     await recordFailedWatch(db, 'unknown', 'no answer');
-    expect((await sourceStatus(sql))[0]?.lastRun).toMatchObject({ outcome: 'failed', error: 'no answer' });
+    expect((await sourceStatus(db))[0]?.lastRun).toMatchObject({ outcome: 'failed', error: 'no answer' });
     const [row] = await sql<{ fence: string }[]>`select fence from sources where id = 's'`;
     expect(Number(row?.fence)).toBe(run.fence);
     await finishRun(db, run, 'changed', undefined, NOW);

@@ -1,7 +1,7 @@
 /** Runs of sources, for operators. */
 import type { Sql } from '../../../db/connection/client.ts';
 import { instant } from '../../../db/connection/instant-text.ts';
-import { type RunStatus, runError, runOutcome } from '../../../db/runs/status.ts';
+import { RUN_ERROR, RUN_OUTCOME, type RunStatus } from '../../../db/runs/status.ts';
 import type { syncRuns } from '../../../db/schema.ts';
 import type { ReasonGroup } from '../../../domain/rejected-rows.ts';
 import type { Caused, Naming, RateChange, RunRequests } from '../../../domain/run.ts';
@@ -78,8 +78,8 @@ const records = (sql: Sql) => sql`
   select r.id::float as id, r.source_id as "sourceId", s.kind, ${instant(sql, 'r.slot')} as slot,
     ${sql.unsafe(CAUSE)} as cause, r.asked_by as "askedBy",
     ${instant(sql, 'r.started_at')} as "startedAt", ${instant(sql, 'r.finished_at')} as "finishedAt",
-    ${runOutcome(sql)} as outcome, r.seen, r.added, r.changed, r.retired, r.rejected, r.withdrawn,
-    ${runError(sql)} as error, ${instant(sql, 'r.changed_at')} as "changedAt",
+    ${sql.unsafe(RUN_OUTCOME)} as outcome, r.seen, r.added, r.changed, r.retired, r.rejected, r.withdrawn,
+    ${sql.unsafe(RUN_ERROR)} as error, ${instant(sql, 'r.changed_at')} as "changedAt",
     coalesce(r.namings, '[]') as namings, coalesce(r.rates, '[]') as rates, coalesce(r.reasons, '[]') as reasons,
     ${sql.unsafe(HELD_BATCH)} as "heldBatch",
     case when r.decision is null then null else json_build_object(
@@ -149,7 +149,7 @@ export async function sourceStrips(sql: Sql, perSource: number): Promise<SourceS
   return sql<SourceStrip[]>`
     select s.id,
       (select coalesce(json_agg(json_build_object('id', r.id, 'startedAt', ${instant(sql, 'r.started_at')},
-          'outcome', ${runOutcome(sql)}) order by r.id), '[]')
+          'outcome', ${sql.unsafe(RUN_OUTCOME)}) order by r.id), '[]')
         from (select * from sync_runs x where x.source_id = s.id order by x.id desc limit ${perSource}) r) as runs,
       (select ${instant(sql, 'c.started_at')} from sync_runs c
         where c.source_id = s.id and c.outcome = 'changed' order by c.id desc limit 1) as "changedAt"

@@ -2,7 +2,7 @@
 import type { Sql } from '../../../db/connection/client.ts';
 import { instant } from '../../../db/connection/instant-text.ts';
 import type { BatchRecord } from '../../../db/held-batches.ts';
-import { type RunStatus, statusFields } from '../../../db/runs/status.ts';
+import { type RunStatus, STATUS_FIELDS } from '../../../db/runs/status.ts';
 import { MACHINE_CHANGES } from '../../../domain/run.ts';
 import type { ClusterChanges } from './cluster-changes.ts';
 import type { MachineChanges } from './machine-changes.ts';
@@ -61,7 +61,7 @@ export async function sourceTimeline(
     select kind, ${instant(sql, 'happened', 'us')} as at, run, batch, did from (
       (select 'run' as kind, r.started_at as happened, 0 as rank, json_build_object(
           'id', r.id, 'slot', ${instant(sql, 'r.slot')}, 'cause', ${sql.unsafe(CAUSE)}, 'askedBy', r.asked_by,
-          'heldBatch', ${sql.unsafe(HELD_BATCH)}, ${statusFields(sql)}) as run, null::json as batch, null::json as did
+          'heldBatch', ${sql.unsafe(HELD_BATCH)}, ${sql.unsafe(STATUS_FIELDS)}) as run, null::json as batch, null::json as did
         from sync_runs r
         where r.source_id = ${sourceId} and r.started_at < coalesce(${until}::timestamptz, 'infinity')
         order by r.id desc limit ${limit})

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Sql } from '../../../db/connection/client.ts';
+import type { Database } from '../../../db/connection/client.ts';
 import { organizationsOfTokens } from '../../../db/tokens.ts';
 import { readPast } from '../../../domain/text/time-span.ts';
 import { BadRequest, integerOf, textOf, windowOf } from '../../../ops/parameters.ts';
@@ -15,13 +15,13 @@ import type { ConsoleContext } from './context.ts';
 
 const OPERATOR = { config: { access: 'operator' } } as const;
 
-export function addAudit(api: FastifyInstance, { sql }: ConsoleContext): void {
+export function addAudit(api: FastifyInstance, { sql, db }: ConsoleContext): void {
   api.get('/audit', OPERATOR, async (request): Promise<AuditAnswer> => {
     const { query } = request;
     const { limit } = windowOf(query);
     // One more row than the page shows whether there are older ones.
     const rows = await auditPage(sql, { ...auditQuery(query, new Date()), limit: limit + 1 });
-    return { rows: await withOrganizations(sql, rows.slice(0, limit)), hasOlder: rows.length > limit };
+    return { rows: await withOrganizations(db, rows.slice(0, limit)), hasOlder: rows.length > limit };
   });
   api.get('/audit-terms', OPERATOR, (): Promise<AuditTerms> => auditTerms(sql));
 }
@@ -44,11 +44,11 @@ function auditQuery(query: unknown, now: Date): AuditQuery {
 }
 
 /** Adds to rows about a token or a person the organization whose page shows them. */
-async function withOrganizations(sql: Sql, rows: readonly AuditRecord[]): Promise<AuditEntry[]> {
+async function withOrganizations(db: Database, rows: readonly AuditRecord[]): Promise<AuditEntry[]> {
   const tokens = rows
     .filter(({ subject }) => subject.kind === 'token')
     .map(({ subject }) => Number(subject.id));
-  const known = await organizationsOfTokens(sql, tokens);
+  const known = await organizationsOfTokens(db, tokens);
   return rows.map((row) => ({ ...row, organization: organizationOf(row, known) }));
 }
 

@@ -27,7 +27,7 @@ export function addTokens(api: FastifyInstance, context: ConsoleContext): void {
   api.get('/organizations/:slug/tokens', async (request): Promise<TokensAnswer> => {
     const window = windowOf(request.query);
     const { id } = await storedOrganization(sql, slugOf(request));
-    return tokenPage(sql, id, window);
+    return tokenPage(db, id, window);
   });
   api.post('/organizations/:slug/tokens', ADMIN, async (request): Promise<Published<MadeToken>> => {
     const scopes = scopesOf(request.body);
