@@ -16,11 +16,14 @@ export const HAS_NO_OTHER_REASON = `coalesce(m.excluded_reason, 'sold_out') = 's
 /** Machines `m` in the lists with `available=all`. */
 export const IS_PUBLISHED_OR_SOLD_OUT = `${HAS_NO_OTHER_REASON} and m.price > 0 and m.retired_at is null`;
 
-/** The disks of a cluster `c`, as JSON. */
-export const DISKS_JSON = `(
-    select coalesce(json_agg(json_build_object(
+/** Disks `d` with their types `t`, as JSON. */
+export const DISKS_AGGREGATE = `json_agg(json_build_object(
       'type', json_build_object('name', t.name, 'price', t.price, 'unit', t.unit),
-      'size', d.size, 'unit', d.unit, 'autoscaling', d.autoscaling) order by d.position), '[]')
+      'size', d.size, 'unit', d.unit, 'autoscaling', d.autoscaling) order by d.position)`;
+
+/** The disks of a cluster `c`, as JSON. */
+const DISKS_JSON = `(
+    select coalesce(${DISKS_AGGREGATE}, '[]')
     from disks d join disk_types t on t.organization_id = d.organization_id and t.id = d.disk_type_id
     where d.organization_id = c.organization_id and d.cluster_id = c.id)`;
 

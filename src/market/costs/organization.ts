@@ -67,6 +67,8 @@ export async function readOrganization(
       sources.add(row.sourceId);
       clusters.push(summed(row));
     }
+  // They are nearly sorted: PostgreSQL compares by the rules of its language.
+  clusters.sort((a, b) => (a.slug < b.slug ? -1 : 1));
   const entries = await readBook(db, organizationId);
   return withMachines(db, organizationId, { clusters, entries, time, readAt: now }, [...sources]);
 }
@@ -204,8 +206,8 @@ export interface OrganizationCosts {
   readonly until: number;
 }
 
-/** Clusters that are summed up between two turns of the event loop: a millisecond or two. */
-const CLUSTERS_PER_TURN = 1000;
+/** Clusters that are summed up between two turns of the event loop: about a millisecond. */
+const CLUSTERS_PER_TURN = 500;
 
 /** @param now milliseconds since the epoch */
 export async function organizationCosts(
