@@ -9,7 +9,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
 import { pino } from 'pino';
 import { openStore, type Sql } from '../src/db/connection/connect.ts';
-import { steadyNow } from '../src/domain/steady-now.ts';
+import { steadyNow } from '../src/domain/clock.ts';
 import { costsReader } from '../src/features/costs/answers.ts';
 import { listPrices } from '../src/features/costs/list-prices.ts';
 import { costsApi } from '../src/features/costs/routes.ts';

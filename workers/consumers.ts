@@ -2,7 +2,7 @@ import { type Processor, UnrecoverableError, Worker, type WorkerOptions } from '
 import type { Logger } from 'pino';
 import { openLoggedRedis } from '../src/app/connections.ts';
 import type { ServerSetting } from '../src/db/connection/server-problem.ts';
-import { withTimeout } from '../src/domain/timeout.ts';
+import { withTimeout } from '../src/domain/clock.ts';
 import type { RedisClient } from '../src/redis/redis.ts';
 import { ALWAYS_REPEATED, METRICS, withoutParameters } from './queues.ts';
 

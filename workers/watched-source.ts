@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { type ClustersConfig, watchContext } from '../src/app/run-source.ts';
-import { withTimeout } from '../src/domain/timeout.ts';
+import { withTimeout } from '../src/domain/clock.ts';
 import { orAborted } from '../src/sources/http/deadline.ts';
 import { type ClusterItem, SourceError } from '../src/sources/source.ts';
 import type { SyncResult } from '../src/sync/pipeline.ts';

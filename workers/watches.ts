@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inLogContext } from '../src/app/log-context.ts';
 import type { ClustersConfig } from '../src/app/run-source.ts';
+import { withTimeout } from '../src/domain/clock.ts';
 import { SourceDisabled, SourcePaused } from '../src/domain/source.ts';
-import { withTimeout } from '../src/domain/timeout.ts';
 import { type ClusterItem, SourceError } from '../src/sources/source.ts';
 import type { SyncResult } from '../src/sync/pipeline.ts';
 import { disabledSources, pausedSources } from '../src/sync/runs/disabled.ts';

@@ -5,7 +5,7 @@ import type { Settings } from '../config/settings.ts';
 import { openStore } from '../db/connection/connect.ts';
 import { postgresProblem, type ServerSetting } from '../db/connection/server-problem.ts';
 import { TokenUse } from '../db/token-use.ts';
-import { steadyNow } from '../domain/steady-now.ts';
+import { steadyNow } from '../domain/clock.ts';
 import type { ApiDeps, ApiFeature } from '../http/app.ts';
 import type { FindSource } from '../http/protocol/max-age.ts';
 import { ResponseCache } from '../http/response-cache.ts';

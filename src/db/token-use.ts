@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { withTimeout } from '../domain/timeout.ts';
+import { withTimeout } from '../domain/clock.ts';
 import type { Database } from './connection/client.ts';
 import { sql } from './connection/drizzle.ts';
 import { codeOf } from './connection/errors.ts';

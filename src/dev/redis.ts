@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { isAtLeast, OLDEST_REDIS } from '../domain/servers/oldest-servers.ts';
+import { isAtLeast, OLDEST_REDIS } from '../domain/servers/redis-address.ts';
 import { findProgram } from '../processes/find-program.ts';
 import { freePort } from '../processes/port.ts';
 import { type ServerProcess, startServerProcess } from '../processes/server-process.ts';

@@ -1,3 +1,5 @@
+import type { MachineFacts } from './machine-facts.ts';
+
 /** Reasons to leave a stored machine out of the published catalogue, with the machine as the subject. Only operators see them. */
 const MEANINGS = {
   discontinued: 'its provider no longer sells it',
@@ -38,3 +40,25 @@ export function limitBroken(machine: { cpu: number; ram: number }): ExclusionRea
   if (machine.ram > COST_OPTIMIZED_LIMITS.ramPerCpu * machine.cpu) return 'over_ram_per_cpu_limit';
   return undefined;
 }
+
+type EndOfSale = Partial<Pick<MachineFacts, 'orderableUntil' | 'retiresAt'>>;
+
+/** Providers write this year for a day that never comes. */
+const NEVER = /^9999-\d{2}-\d{2}/;
+
+/** True for a date, or an RFC 3339 time, that means never. */
+export function isNever(time: string): boolean {
+  return NEVER.test(time);
+}
+
+/**
+ * Returns whether a machine has left the catalogue: once it can no longer be ordered, not when its provider announces that.
+ * `END` in src/sync is the same rule for stored machines.
+ * A machine that its provider retires can be ordered until then, unless the provider states an earlier end of its sale.
+ */
+export function hasEnded({ orderableUntil, retiresAt }: EndOfSale, now: Date): boolean {
+  return [orderableUntil, retiresAt].some((end) => end != null && Date.parse(end) <= now.getTime());
+}
+
+/** An alert names a cluster for this number of days before its machine retires. */
+export const RETIREMENT_NOTICE_DAYS = 180;

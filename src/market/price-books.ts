@@ -3,6 +3,7 @@
  * a book, and brought up to date by a search after a publication. One view is made at a time, in turns.
  */
 import { hash } from 'node:crypto';
+import { withTimeout } from '../domain/clock.ts';
 import {
   type BookForTerm,
   bookForTerm,
@@ -10,7 +11,6 @@ import {
   type PriceBookEntry,
 } from '../domain/prices/price-book.ts';
 import type { PriceTerm } from '../domain/prices/term.ts';
-import { withTimeout } from '../domain/timeout.ts';
 import { type MaybePromise, whenThere } from '../snapshot/document/answer.ts';
 import { entriesOf } from '../snapshot/document/build.ts';
 import type { ById } from '../snapshot/document/column-terms.ts';

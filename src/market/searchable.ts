@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
-import { steadyNow } from '../domain/steady-now.ts';
-import { withTimeout } from '../domain/timeout.ts';
+import { steadyNow, withTimeout } from '../domain/clock.ts';
 import { type MaybePromise, type Tier, Unavailable } from '../snapshot/document/answer.ts';
 import type { CacheSubscription } from '../snapshot/read/cache-subscription.ts';
 import { UNLINKED_MAX_AGE_MS } from '../snapshot/read/consistency.ts';

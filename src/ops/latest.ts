@@ -1,6 +1,6 @@
 /** Reads other servers for a scrape: once for all metrics, and with a timeout. */
 import { Gauge, type Registry } from 'prom-client';
-import { withTimeout } from '../domain/timeout.ts';
+import { withTimeout } from '../domain/clock.ts';
 
 const WAIT_MS = 1500;
 

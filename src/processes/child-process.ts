@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import cluster from 'node:cluster';
 import { on } from 'node:events';
-import { withTimeout } from '../domain/timeout.ts';
+import { withTimeout } from '../domain/clock.ts';
 import { messageOf, type ReadyDetails } from './ipc.ts';
 import type { Exit, Life } from './supervisor.ts';
 

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { realpathSync } from 'node:fs';
 import { basename } from 'node:path';
-import { withTimeout } from '../domain/timeout.ts';
+import { withTimeout } from '../domain/clock.ts';
 import { findProgram } from './find-program.ts';
 import type { Exit, Life } from './supervisor.ts';
 

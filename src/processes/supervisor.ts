@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { withTimeout } from '../domain/timeout.ts';
+import { withTimeout } from '../domain/clock.ts';
 import type { ReadyDetails } from './ipc.ts';
 
 /** The end of a process. One of the two fields is null. */

@@ -1,7 +1,7 @@
 /** Finds a Redis that its setting does not fit, at the start, before commands fail. */
 import type { Redis } from 'ioredis';
 import type { Problem } from '../db/connection/server-problem.ts';
-import { isAtLeast, OLDEST_REDIS } from '../domain/servers/oldest-servers.ts';
+import { isAtLeast, OLDEST_REDIS } from '../domain/servers/redis-address.ts';
 import { isCluster, mastersOf, type RedisClient } from './redis.ts';
 
 export type RedisInfo = Readonly<Record<string, string>>;

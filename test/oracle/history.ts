@@ -1,7 +1,7 @@
 /** One history from start to end. */
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { withTimeout } from '../../src/domain/timeout.ts';
+import { withTimeout } from '../../src/domain/clock.ts';
 import { cyclic, randomOf, wholeNumber } from '../support/random.ts';
 import { until } from '../support/until.ts';
 import { Actions, FIRST_ORGANIZATIONS } from './actions.ts';

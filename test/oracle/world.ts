@@ -10,7 +10,7 @@ import { performance } from 'node:perf_hooks';
 import { pino } from 'pino';
 import { composeWorker, type Worker } from '../../src/app/worker.ts';
 import { type Config, readConfig } from '../../src/config/config.ts';
-import { withTimeout } from '../../src/domain/timeout.ts';
+import { withTimeout } from '../../src/domain/clock.ts';
 import { redisReady } from '../../src/redis/redis.ts';
 import { cyclic } from '../support/random.ts';
 import { NO_RETRIES } from '../support/request-retries.ts';

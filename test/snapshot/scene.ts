@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { Pool } from '../../src/db/connection/client.ts';
 import { openStore, type Sql, type Store } from '../../src/db/connection/connect.ts';
 import { readLineage } from '../../src/db/lineage.ts';
-import { steadyNow } from '../../src/domain/steady-now.ts';
+import { steadyNow } from '../../src/domain/clock.ts';
 import { costsReader } from '../../src/features/costs/answers.ts';
 import { listPrices } from '../../src/features/costs/list-prices.ts';
 import { costsApi } from '../../src/features/costs/routes.ts';

@@ -4,7 +4,7 @@ import { CommandFailure } from '../../cli/terminal/failure.ts';
 import type { Environment } from '../../config/config.ts';
 import { programScript } from '../../config/package.ts';
 import type { Configured } from '../../config/settings.ts';
-import { withTimeout } from '../../domain/timeout.ts';
+import { withTimeout } from '../../domain/clock.ts';
 import { exportMetrics, joinMetrics, mergeMetrics, ProcessExports } from '../../ops/merge-metrics.ts';
 import { primaryMetrics } from '../../ops/metrics.ts';
 import { startSharing } from '../../processes/child-process.ts';

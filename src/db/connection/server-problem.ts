@@ -1,7 +1,6 @@
 /** Messages about unusable servers, from their errors and from their states. They name the setting, the server and what to do, and contain no password. */
 import { driverError } from '../../domain/errors.ts';
-import { OLDEST_POSTGRES } from '../../domain/servers/oldest-servers.ts';
-import { postgresAddress } from '../../domain/servers/postgres-address.ts';
+import { OLDEST_POSTGRES, postgresAddress } from '../../domain/servers/postgres-address.ts';
 import type { Sql } from './client.ts';
 import { codeOf } from './errors.ts';
 

@@ -1,4 +1,8 @@
-/** The URL of PostgreSQL: one server, or a pooler in front of it. */
+/** The oldest version and the URL of PostgreSQL: one server, or a pooler in front of it. */
+
+/** The oldest supported major version, which the tests run on and every process checks at its start. The schema needs its `nulls not distinct`. */
+export const OLDEST_POSTGRES = 15;
+
 export interface PostgresAddress {
   /** True for a pooler in transaction mode. */
   readonly isPooled: boolean;

@@ -1,4 +1,4 @@
-/** The URL of Redis: one server, a Redis Cluster, or servers behind Sentinels. */
+/** The oldest version and the URL of Redis: one server, a Redis Cluster, or servers behind Sentinels. */
 /** A server of a URL with several. */
 export interface ServerHost {
   readonly host: string;
@@ -86,4 +86,13 @@ function decoded(text: string): string {
   } catch {
     throw new Error('must have % in user, password and master written as %25');
   }
+}
+
+/** The oldest supported version. Every Valkey is newer. */
+export const OLDEST_REDIS = '7.0';
+
+export function isAtLeast(version: string, oldest: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const [oldestMajor = 0, oldestMinor = 0] = oldest.split('.').map(Number);
+  return major > oldestMajor || (major === oldestMajor && minor >= oldestMinor);
 }

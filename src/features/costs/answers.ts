@@ -1,6 +1,6 @@
 /** Answers about the costs of an organization's clusters, from PostgreSQL. Its methods reject with `Unavailable` while it is away. */
 import { LRUCache } from 'lru-cache';
-import { steadyNow } from '../../domain/steady-now.ts';
+import { steadyNow } from '../../domain/clock.ts';
 import { readCursor } from '../../http/protocol/page-cursor.ts';
 import {
   bookFor,

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { ReaderContext, ReaderPart } from '../../app/feature.ts';
 import type { Sql } from '../../db/connection/client.ts';
 import { instant } from '../../db/connection/instant-text.ts';
-import { steadyNow } from '../../domain/steady-now.ts';
+import { steadyNow } from '../../domain/clock.ts';
 import type { ApiFeature } from '../../http/app.ts';
 import { named } from '../../http/openapi-schemas.ts';
 import { type Operation, operation } from '../../http/operation.ts';

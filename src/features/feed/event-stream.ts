@@ -1,11 +1,10 @@
 /** Server-sent events of changes. */
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { steadyNow } from '../../domain/steady-now.ts';
+import { steadyNow } from '../../domain/clock.ts';
 import type { TokenCheck } from '../../http/token-check.ts';
 import type { Batch, Follower } from './follow-changes.ts';
-import type { Change, FeedScope } from './read-changes.ts';
-import { type Cursor, encodeCursor } from './read-changes.ts';
+import { type Change, type Cursor, encodeCursor, type FeedScope } from './read-changes.ts';
 
 const RETRY_MS = 2000;
 /** Milliseconds within which a stream sends a change or a heartbeat. */

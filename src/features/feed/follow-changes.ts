@@ -1,11 +1,11 @@
 /** The end of the feed in memory, shared by all streams of a reader. */
 import type { Logger } from 'pino';
-import { steadyNow } from '../../domain/steady-now.ts';
+import { steadyNow } from '../../domain/clock.ts';
 import { Semaphore } from '../../snapshot/read/postgres/semaphore.ts';
-import type { Cursor } from './read-changes.ts';
 import {
   type Beginning,
   type Change,
+  type Cursor,
   CursorGone,
   FeedReads,
   type FeedScope,

@@ -1,6 +1,6 @@
 /** Reads from a streaming replica, and from its primary what the replica lacks. */
 import { inOneSnapshot, type Sql } from '../../db/connection/client.ts';
-import { steadyNow } from '../../domain/steady-now.ts';
+import { steadyNow } from '../../domain/clock.ts';
 import { Unavailable } from '../../snapshot/document/answer.ts';
 import type {
   PostgresReads,

@@ -19,7 +19,7 @@ import { BullMQOTelSpan, BullMQOtel } from 'bullmq-otel';
 import type { FastifyInstance } from 'fastify';
 import { addLogSource } from '../../app/log-context.ts';
 import { VERSION } from '../../config/package.ts';
-import { withTimeout } from '../../domain/timeout.ts';
+import { withTimeout } from '../../domain/clock.ts';
 import { type SpanAttributes, type Tracer as SpanTracer, setTracer } from '../../domain/tracer.ts';
 
 const HEALTH_PATHS = ['/healthz', '/readyz'];

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import { recordDifference } from '../../db/differences.ts';
 import { allVersions, raiseVersion, type StoredVersion } from '../../db/versions.ts';
+import { steadyNow } from '../../domain/clock.ts';
 import { documentsOfRow } from '../../domain/document-name.ts';
-import { steadyNow } from '../../domain/steady-now.ts';
 import { documentId } from '../document/keys.ts';
 import {
   type Compared,

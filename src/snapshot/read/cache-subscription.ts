@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { steadyNow } from '../../domain/steady-now.ts';
+import { steadyNow } from '../../domain/clock.ts';
 import type { RedisClient } from '../../redis/redis.ts';
 import { type CacheKeys, lanesOf } from '../document/keys.ts';
 import { CacheCommands, readState } from './cache-commands.ts';

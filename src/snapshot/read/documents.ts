@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Sql } from '../../db/connection/connect.ts';
-import { steadyNow } from '../../domain/steady-now.ts';
+import { steadyNow } from '../../domain/clock.ts';
 import { type InvalidationListener, type MaybePromise, Unavailable } from '../document/answer.ts';
 import type { Document } from '../document/document.ts';
 import { type CacheKeys, type DocumentName, documentId, FEED_ID } from '../document/keys.ts';

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { steadyNow } from '../../domain/steady-now.ts';
+import { steadyNow } from '../../domain/clock.ts';
 import {
   type Answer,
   type CatalogueReader,

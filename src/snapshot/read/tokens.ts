@@ -1,5 +1,5 @@
+import { steadyNow } from '../../domain/clock.ts';
 import { type Grant, SCOPES } from '../../domain/scope.ts';
-import { steadyNow } from '../../domain/steady-now.ts';
 import { hashToken, isWellFormedToken } from '../../domain/token.ts';
 import { type TokenReader, whenThere } from '../document/answer.ts';
 import type { TokenRecord } from '../document/build.ts';

@@ -1,4 +1,4 @@
-import { steadyNow } from '../../domain/steady-now.ts';
+import { steadyNow } from '../../domain/clock.ts';
 import { orAborted } from '../http/deadline.ts';
 
 export interface CredentialProvider {

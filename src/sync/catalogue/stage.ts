@@ -7,8 +7,7 @@ import { factsOf } from '../../db/machine-facts.ts';
 import { factColumns, minutePrice, statedPrice } from '../../db/schema/shared-columns.ts';
 import { machines, regions } from '../../db/schema.ts';
 import type { StatedPlan } from '../../domain/database-plan.ts';
-import { hasEnded } from '../../domain/end-of-sale.ts';
-import { isStock, limitBroken } from '../../domain/exclusion.ts';
+import { hasEnded, isStock, limitBroken } from '../../domain/exclusion.ts';
 import type { Offer } from '../../domain/machine.ts';
 import { FACT_FIELDS, type MachineFacts } from '../../domain/machine-facts.ts';
 import {

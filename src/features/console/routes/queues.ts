@@ -1,6 +1,6 @@
 /** Reads the queues' Redis for the overview. Each read returns null if Redis does not answer in time. */
 import type { Queue } from 'bullmq';
-import { withTimeout } from '../../../domain/timeout.ts';
+import { withTimeout } from '../../../domain/clock.ts';
 import type { Steps } from '../queries/runs.ts';
 import type { JobLines, QueueDepth } from './api.ts';
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Sql } from '../../../db/connection/client.ts';
 import { codeOf, postgresError } from '../../../db/connection/errors.ts';
-import { withTimeout } from '../../../domain/timeout.ts';
+import { withTimeout } from '../../../domain/clock.ts';
 import { traced } from '../../../domain/tracer.ts';
 import { Unavailable } from '../../document/answer.ts';
 import { Breaker } from '../breaker.ts';

@@ -1,3 +1,11 @@
+/** Time inside a process: a clock that never goes back, and a limited wait. */
+
+/**
+ * Returns milliseconds as `Date.now()` does, but never goes back: the wall clock at the start of the process plus the monotonic
+ * time since. For ages inside a process. Expiries and times of other machines need `Date.now()`.
+ */
+export const steadyNow = (): number => Math.floor(performance.timeOrigin + performance.now());
+
 /** Waits at most `ms`. Returns true if the promise was fulfilled by then. @throws the promise's rejection */
 export async function withTimeout(ms: number, promise: PromiseLike<unknown>): Promise<boolean> {
   const { promise: expired, resolve } = Promise.withResolvers<false>();
