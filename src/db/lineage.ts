@@ -1,3 +1,7 @@
+/**
+ * The lineage of the database, and where it began. Each reader reads it every second, so its reads are prepared statements of
+ * postgres.js, which take one round trip.
+ */
 import type { Decider } from '../domain/operator.ts';
 import { audit } from './audit.ts';
 import type { Sql } from './connection/client.ts';

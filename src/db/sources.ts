@@ -3,6 +3,7 @@ import type { Counted, Disabling, Pause } from '../domain/source.ts';
 import type { Database } from './connection/client.ts';
 import { eq, isNull, type SQL, sql } from './connection/drizzle.ts';
 import { type Page, type RowOf, rfc3339 } from './connection/statements.ts';
+import { IS_PUBLISHED } from './published-rows.ts';
 import { type RunStatus, STATUS_FIELDS } from './runs/status.ts';
 import {
   clusters,
@@ -17,7 +18,6 @@ import {
   sources,
   syncRuns,
 } from './schema.ts';
-import { IS_PUBLISHED } from './shown-rows.ts';
 
 type Row = Pick<
   typeof sources.$inferSelect,

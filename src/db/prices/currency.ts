@@ -1,16 +1,22 @@
-/**
- * The published currency, `lineage.currency`, and exchange rates. The currency is null before the first run, and in a database of
- * an earlier release until all prices are computed again.
- */
-
+/** The published currency, `lineage.currency`, which is null before the first run, and exchange rates. */
 import { isRateNeeded, type PricedSource, type ReferenceRates } from '../../domain/prices/exchange-rates.ts';
 import type { SourcePrice } from '../../domain/prices/price.ts';
+import type { StoredRegionPrice } from '../../domain/prices/region-price.ts';
+import type { StoredTerms } from '../../domain/prices/term.ts';
 import type { ConnectionDatabase, Database } from '../connection/connect.ts';
 import { COPY_NULL, copyField, copyLines } from '../connection/copy.ts';
-import { and, type Column, eq, isNotNull, pgTable, type SQL, sql } from '../connection/drizzle.ts';
-import { increment, type RowOf } from '../connection/statements.ts';
+import {
+  and,
+  type Column,
+  eq,
+  isNotNull,
+  type PgColumn,
+  pgTable,
+  type SQL,
+  sql,
+} from '../connection/drizzle.ts';
+import { increment, nameOf, type RowOf } from '../connection/statements.ts';
 import { lockOrganizations } from '../organizations.ts';
-import { type JsonConverter, restateJson } from '../restate-json.ts';
 import { minutePrice } from '../schema/shared-columns.ts';
 import {
   databasePlanPrices,
@@ -20,8 +26,10 @@ import {
   lineage,
   machinePrices,
   machines,
+  machineTerms,
   organizations,
   priceBookEntries,
+  regionPrices,
   regions,
 } from '../schema.ts';
 import type { SourceStatus } from '../sources.ts';
@@ -72,6 +80,12 @@ export async function isPublishedCurrency(db: ConnectionDatabase, currency: stri
   return row?.currency == null || row.currency === currency;
 }
 
+/** Converts stored prices to the new currency. Amounts without an exchange rate are left out; null if none is left. */
+export interface JsonConverter {
+  terms(stored: StoredTerms): StoredTerms | null;
+  regionPrices(stored: readonly StoredRegionPrice[]): readonly StoredRegionPrice[] | null;
+}
+
 export type CurrencyChange =
   | { readonly outcome: 'unchanged' }
   | { readonly outcome: 'changed'; readonly from: string | undefined; readonly prices: number }
@@ -111,7 +125,7 @@ export async function changeCurrency(
       .from(restated)
       .where(and(isNotNull(table.price), isRestated(table)));
   }
-  await restateJson(db, convert);
+  await convertJsonPrices(db, convert);
   await lockOrganizations(db, sql`select ${organizations.id} from ${organizations}`);
   await db.update(diskTypes).set({ price: restated.price }).from(restated).where(isRestated(diskTypes));
   const from = before?.currency ?? undefined;
@@ -122,6 +136,52 @@ export async function changeCurrency(
   await db.update(lineage).set({ currency, providersVersion: increment(lineage.providersVersion) });
   await db.execute(sql`commit`);
   return { outcome: 'changed', from, prices: stated.length };
+}
+
+async function convertJsonPrices(db: ConnectionDatabase, convert: JsonConverter): Promise<void> {
+  await convertJson(db, [machines.terms, machineTerms.terms], convert.terms, sql`'{"terms": {}}'`);
+  await convertJson(db, [regions.prices, regionPrices.prices], convert.regionPrices, sql`'[]'`);
+}
+
+const convertedJson = pgTable('converted_json', (c) => ({
+  before: c.jsonb('before').notNull(),
+  after: c.jsonb('after'),
+}));
+
+/** @param none the value of a history without any amount */
+async function convertJson<T>(
+  db: ConnectionDatabase,
+  columns: readonly [current: PgColumn, history: PgColumn],
+  convert: (stored: T) => T | null,
+  none: SQL,
+): Promise<void> {
+  const stored = await db.execute<RowOf<{ text: string }>>(
+    sql.join(
+      columns.map(
+        (column) => sql`select ${column}::text as text from ${column.table} where ${column} is not null`,
+      ),
+      sql` union `,
+    ),
+  );
+  if (stored.length === 0) return;
+  await copyLines(db, convertedJson, jsonLines(stored, convert));
+  const { before, after } = convertedJson;
+  for (const column of columns) {
+    const value = column.notNull ? sql`coalesce(${after}, ${none})` : after;
+    await db.execute(sql`
+      update ${column.table} set ${nameOf(column)} = ${value} from ${convertedJson} where ${column} = ${before}`);
+  }
+  await db.execute(sql`drop table ${convertedJson}`);
+}
+
+async function* jsonLines<T>(
+  stored: readonly { readonly text: string }[],
+  convert: (stored: T) => T | null,
+): AsyncGenerator<string> {
+  for (const { text } of stored) {
+    const after = convert(JSON.parse(text));
+    yield `${copyField(text)}\t${after === null ? COPY_NULL : copyField(JSON.stringify(after))}\n`;
+  }
 }
 
 /**

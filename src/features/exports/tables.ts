@@ -4,8 +4,8 @@
  */
 
 import { instantText } from '../../db/connection/instant-text.ts';
+import { IS_PUBLISHED_OR_SOLD_OUT } from '../../db/published-rows.ts';
 import type { exports } from '../../db/schema.ts';
-import { IS_PUBLISHED_OR_SOLD_OUT } from '../../db/shown-rows.ts';
 import { CONTINENTS, COUNTRIES_OF } from '../../domain/region-country.ts';
 
 export const EXPORT_FORMATS = ['ndjson', 'csv', 'parquet', 'sqlite'] as const;

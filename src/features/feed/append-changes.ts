@@ -7,6 +7,12 @@ import { type Column, getTableColumns, type PgTable, type SQL, sql } from '../..
 import { insertInto, nameOf, type RowOf } from '../../db/connection/statements.ts';
 import { readLineage } from '../../db/lineage.ts';
 import {
+  CLUSTER_JSON,
+  IS_PUBLISHED_OR_SOLD_OUT,
+  JOIN_OF_CLUSTER,
+  MACHINE_JSON,
+} from '../../db/published-rows.ts';
+import {
   announcedClusters,
   announcedRegions,
   clusterSlugs,
@@ -16,12 +22,6 @@ import {
   organizations,
   regions,
 } from '../../db/schema.ts';
-import {
-  CLUSTER_JSON,
-  IS_PUBLISHED_OR_SOLD_OUT,
-  JOIN_OF_CLUSTER,
-  MACHINE_JSON,
-} from '../../db/shown-rows.ts';
 import { CacheKeys, FEED_ID, lanesOf } from '../../snapshot/document/keys.ts';
 import type { FollowerContext, PublicationFollower } from '../../snapshot/publish/publisher.ts';
 

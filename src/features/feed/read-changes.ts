@@ -7,7 +7,7 @@ import {
   IS_PUBLISHED_OR_SOLD_OUT,
   JOIN_OF_CLUSTER,
   MACHINE_JSON,
-} from '../../db/shown-rows.ts';
+} from '../../db/published-rows.ts';
 import { Unavailable } from '../../snapshot/document/answer.ts';
 
 /** A place in the feed of one database. */

@@ -2,7 +2,7 @@
 import type { Sql } from '../../db/connection/client.ts';
 import { instant } from '../../db/connection/instant-text.ts';
 import type { Organization } from '../../db/organizations.ts';
-import { IS_PUBLISHED } from '../../db/shown-rows.ts';
+import { IS_PUBLISHED } from '../../db/published-rows.ts';
 import {
   inOrganization,
   NOW,

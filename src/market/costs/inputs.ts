@@ -7,7 +7,7 @@ import { type SQL, sql } from '../../db/connection/drizzle.ts';
 import { instantText } from '../../db/connection/instant-text.ts';
 import { array, type RowOf } from '../../db/connection/statements.ts';
 import { selectedFacts } from '../../db/machine-facts.ts';
-import { DISKS_AGGREGATE, IS_PUBLISHED } from '../../db/shown-rows.ts';
+import { DISKS_AGGREGATE, IS_PUBLISHED } from '../../db/published-rows.ts';
 import type { ClusterDocument } from '../../domain/cluster.ts';
 import type { MemoryUnit } from '../../domain/machine.ts';
 import type { MachineFacts } from '../../domain/machine-facts.ts';

@@ -6,7 +6,7 @@
 import type { Sql } from '../../db/connection/connect.ts';
 import { instant, instantText } from '../../db/connection/instant-text.ts';
 import { selectedFacts } from '../../db/machine-facts.ts';
-import { CLUSTER_JSON, IS_PUBLISHED_OR_SOLD_OUT } from '../../db/shown-rows.ts';
+import { CLUSTER_JSON, IS_PUBLISHED_OR_SOLD_OUT } from '../../db/published-rows.ts';
 import type { ClusterDocument } from '../../domain/cluster.ts';
 import type { PublishedPlan } from '../../domain/database-plan.ts';
 import type { RowName } from '../../domain/document-name.ts';

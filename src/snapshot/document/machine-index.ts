@@ -1,7 +1,7 @@
 /** The region of each machine in the cache. It needs no fence, because a machine never changes its region. */
 
 import type { Sql } from '../../db/connection/connect.ts';
-import { IS_PUBLISHED } from '../../db/shown-rows.ts';
+import { IS_PUBLISHED } from '../../db/published-rows.ts';
 import type { RedisClient } from '../../redis/redis.ts';
 import { type CacheKeys, MACHINES_PER_BUCKET } from './keys.ts';
 

@@ -2,8 +2,8 @@ import type { ClientDatabase } from '../../db/connection/connect.ts';
 import { alias, getTableColumns, sql } from '../../db/connection/drizzle.ts';
 import { array, insertInto, nameOf } from '../../db/connection/statements.ts';
 import { factsJson } from '../../db/machine-facts.ts';
+import { HAS_NO_OTHER_REASON } from '../../db/published-rows.ts';
 import { machineChanges, machines, providers, regions } from '../../db/schema.ts';
-import { HAS_NO_OTHER_REASON } from '../../db/shown-rows.ts';
 import { RAISE } from '../../db/versions.ts';
 import { stateBefore } from './match.ts';
 

@@ -2,8 +2,8 @@ import type { ConnectionDatabase } from '../../db/connection/connect.ts';
 import { alias, type SQL, sql } from '../../db/connection/drizzle.ts';
 import { insertInto, nameOf } from '../../db/connection/statements.ts';
 import { factsJson } from '../../db/machine-facts.ts';
+import { HAS_NO_OTHER_REASON } from '../../db/published-rows.ts';
 import { machineChanges, machinePrices, machines, machineTerms } from '../../db/schema.ts';
-import { HAS_NO_OTHER_REASON } from '../../db/shown-rows.ts';
 import type { ChangedBy } from '../runs/run.ts';
 import { catalogueDiff as d, stateBefore } from './match.ts';
 
