@@ -1,16 +1,6 @@
-import { LONGEST_REASON } from '../domain/operator.ts';
-import { readName } from '../domain/text/names.ts';
-
-/** A parameter or field is wrong. The message says which values are accepted. */
-export class BadRequest extends Error {
-  readonly statusCode = 400;
-  readonly field: string;
-
-  constructor(field: string, problem: string) {
-    super(`${field} ${problem}`);
-    this.field = field;
-  }
-}
+/** Reads what a request to the operators' server gives, by schemas, and the failures that its routes report. */
+import { z } from 'zod';
+import { readInput } from '../domain/input.ts';
 
 export class NotFound extends Error {
   readonly statusCode = 404;
@@ -27,44 +17,58 @@ export class Conflict extends Error {
   readonly statusCode = 409;
 }
 
-export function textOf(query: unknown, name: string): string | undefined {
-  const value = anyFieldOf(query, name);
-  if (value === undefined || value === '') return undefined;
-  if (typeof value !== 'string') throw new BadRequest(name, 'is given twice; give it once');
-  if (value.length > 200) throw new BadRequest(name, 'is longer than 200 characters');
-  return value;
-}
+/** Reads a JSON body. Null and a blank text are no value. @throws BadInput */
+export const readBody = <T>(schema: z.ZodType<T>, body: unknown): T => readInput(schema, present(body));
 
-export function neededText(query: unknown, name: string): string {
-  const text = textOf(query, name);
-  if (text === undefined) throw new BadRequest(name, 'is missing');
-  return text;
-}
+const isPresent = (value: unknown) => value !== null && !(typeof value === 'string' && value.trim() === '');
 
-export function numberOf(query: unknown, name: string, from: number, to: number): number | undefined {
-  const text = textOf(query, name);
-  if (text === undefined) return undefined;
-  const value = /^\d{1,10}(?:\.\d{1,6})?$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= from && value <= to) return value;
-  throw new BadRequest(name, `must be a number from ${from} to ${to}; it is "${text}"`);
-}
+const present = (given: unknown): Readonly<Record<string, unknown>> =>
+  typeof given === 'object' && given !== null
+    ? Object.fromEntries(Object.entries(given).filter(([, value]) => isPresent(value)))
+    : {};
 
-export function integerOf(query: unknown, name: string, from: number, to: number): number | undefined {
-  const value = numberOf(query, name, from, to);
-  if (value === undefined || Number.isInteger(value)) return value;
-  throw new BadRequest(name, `must be a whole number; it is "${value}"`);
-}
+const readField = <T>(schema: z.ZodType<T>, query: unknown, name: string): T =>
+  readInput(z.object({ [name]: schema }), present(query))[name] as T;
+
+const text = z
+  .string({ error: ({ input }) => (input === undefined ? 'is missing' : 'is given twice; give it once') })
+  .max(200, 'is longer than 200 characters');
+
+export const textOf = (query: unknown, name: string): string | undefined =>
+  readField(text.optional(), query, name);
+
+export const neededText = (query: unknown, name: string): string => readField(text, query, name);
+
+const numbers = (from: number, to: number) =>
+  text
+    .refine(
+      (value) => /^\d{1,10}(?:\.\d{1,6})?$/.test(value) && Number(value) >= from && Number(value) <= to,
+      {
+        error: ({ input }) => `must be a number from ${from} to ${to}; it is "${input}"`,
+      },
+    )
+    .transform(Number);
+
+export const numberOf = (query: unknown, name: string, from: number, to: number): number | undefined =>
+  readField(numbers(from, to).optional(), query, name);
+
+const integers = (from: number, to: number) =>
+  numbers(from, to).refine((value) => Number.isInteger(value), {
+    error: ({ input }) => `must be a whole number; it is "${input}"`,
+  });
+
+export const integerOf = (query: unknown, name: string, from: number, to: number): number | undefined =>
+  readField(integers(from, to).optional(), query, name);
 
 export function choiceOf<const T extends string>(
   query: unknown,
   name: string,
   values: readonly T[],
 ): T | undefined {
-  const text = textOf(query, name);
-  if (text === undefined) return undefined;
-  const found = values.find((each) => each === text);
-  if (found === undefined) throw new BadRequest(name, `must be one of ${values.join(', ')}; it is "${text}"`);
-  return found;
+  const choice = z.enum(values, {
+    error: ({ input }) => `must be one of ${values.join(', ')}; it is "${input}"`,
+  });
+  return readField(text.pipe(choice).optional(), query, name) as T | undefined;
 }
 
 /** Returns a row's id from a path. @throws NotFound */
@@ -83,39 +87,4 @@ export function windowOf(query: unknown) {
     limit: integerOf(query, 'limit', 1, LARGEST_PAGE) ?? PAGE,
     offset: integerOf(query, 'offset', 0, 2_000_000_000) ?? 0,
   };
-}
-
-export function reasonOf(body: unknown): string {
-  const reason = anyFieldOf(body, 'reason');
-  const text = typeof reason === 'string' ? reason.trim() : '';
-  if (text === '') throw new BadRequest('reason', 'is missing; give a reason, which the audit log stores');
-  if (text.length > LONGEST_REASON || /\p{Cc}/u.test(text))
-    throw new BadRequest('reason', `must be one line of at most ${LONGEST_REASON} characters`);
-  return text;
-}
-
-/** Returns a field's trimmed text; undefined if absent or empty. @throws BadRequest for another type */
-export function fieldOf(body: unknown, name: string): string | undefined {
-  const value = anyFieldOf(body, name);
-  if (value === undefined || value === null) return undefined;
-  if (typeof value !== 'string') throw new BadRequest(name, 'must be a text');
-  return value.trim() === '' ? undefined : value.trim();
-}
-
-export function anyFieldOf(body: unknown, name: string): unknown {
-  return typeof body === 'object' && body !== null ? (body as Record<string, unknown>)[name] : undefined;
-}
-
-export function anyReasonOf(body: unknown): string | undefined {
-  return fieldOf(body, 'reason') === undefined ? undefined : reasonOf(body);
-}
-
-const LONGEST_NAME = 200;
-
-export function nameOf(body: unknown, field: string): string | undefined {
-  const text = fieldOf(body, field);
-  if (text === undefined) return undefined;
-  const name = readName(text);
-  if (name !== undefined && name.length <= LONGEST_NAME) return name;
-  throw new BadRequest(field, `must be one line of at most ${LONGEST_NAME} characters`);
 }

@@ -1,6 +1,7 @@
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
 import { audit } from '../db/audit.ts';
 import type { Database } from '../db/connection/connect.ts';
+import { BadInput } from '../domain/input.ts';
 import { limitConnections } from '../http/protocol/admission.ts';
 import { withoutBodies } from '../http/protocol/bodies.ts';
 import { answerBefore } from '../http/protocol/connections.ts';
@@ -9,7 +10,6 @@ import { deciderOf, refuse, type SignedIn, wantsPage } from './access.ts';
 import { addGuard } from './check-requests.ts';
 import type { OpsDependencies, OpsPart } from './feature-routes.ts';
 import { escaped, metricsPage, page } from './pages.ts';
-import { BadRequest } from './parameters.ts';
 
 const HEALTH = '/healthz';
 const BOARD = '/queues';
@@ -133,9 +133,9 @@ async function addApi(app: FastifyInstance, parts: readonly OpsPart[]): Promise<
   await app.register(
     (api, _, done) => {
       api.setErrorHandler((error: FastifyError, _, reply) => {
-        const status = error.statusCode ?? 500;
+        const status = error instanceof BadInput ? 400 : (error.statusCode ?? 500);
         const text = status < 500 ? error.message : 'an internal error occurred; see the log of the process';
-        const field = error instanceof BadRequest ? { field: error.field } : {};
+        const field = error instanceof BadInput ? { field: error.field } : {};
         return reply.code(status).send({ error: text, ...field });
       });
       api.setNotFoundHandler((request, reply) =>

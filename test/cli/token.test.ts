@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { rotation } from '../../src/app/actions/inputs.ts';
 import { composeReader } from '../../src/app/reader.ts';
 import { tokenTable } from '../../src/cli/accounts/token.ts';
-import { readGrace } from '../../src/cli/terminal/options.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { isWellFormedToken } from '../../src/domain/token.ts';
 import type { Scene, TestReader } from '../snapshot/scene.ts';
@@ -191,7 +191,9 @@ describe('token', () => {
       stderr: 'fleetbook: --grace "soon" is not a span; use e.g. 30m, 1h or 7d\n',
     });
     expect(await token('rotate', 'fb_x')).toMatchObject({ code: 2, stdout: '' });
-    expect([readGrace('30m'), readGrace('1h'), readGrace('7d')]).toEqual([1_800_000, 3_600_000, 604_800_000]);
+    expect(['30m', '1h', '7d'].map((grace) => rotation.parse({ grace }).grace)).toEqual([
+      1_800_000, 3_600_000, 604_800_000,
+    ]);
   });
 
   it('list shows the last use of a token, once its process has written it', async () => {

@@ -1,13 +1,20 @@
 import type { Command } from 'commander';
+import { newOrganization, renamedOrganization } from '../../app/actions/inputs.ts';
 import type { CommandContext } from '../../app/feature.ts';
 import type { Environment } from '../../config/config.ts';
 import type { Database } from '../../db/connection/client.ts';
 import { findOrganization, type Organization } from '../../db/organizations.ts';
-import { ORGANIZATION_SLUG, readName } from '../../domain/text/names.ts';
 import { listOrganizations, type OrganizationSummary } from '../../features/console/queries/organizations.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 import { openDatabase, openWriter } from '../terminal/open.ts';
-import { add, addChange, type Changing, type Deciding, type Json } from '../terminal/options.ts';
+import {
+  add,
+  addChange,
+  type Changing,
+  type Deciding,
+  type Json,
+  readArguments,
+} from '../terminal/options.ts';
 import { ago, alignedTable, count, show } from '../terminal/output.ts';
 import { prompt, type Terminal } from '../terminal/terminal.ts';
 
@@ -73,13 +80,9 @@ async function createOrg(
   slug: string,
   options: Changing & { name?: string },
 ): Promise<void> {
-  if (!ORGANIZATION_SLUG.test(slug)) {
-    throw new UsageFailure(
-      `"${slug}" is not a slug; use 1 to 63 lower-case letters, digits and dashes, e.g. fleetbook org create acme --name "Acme Ltd"`,
-    );
-  }
+  const { name = slug } = readArguments(newOrganization, { ...options, slug }, { slug: 'slug' });
   await using writer = await openWriter(env, options);
-  const created = await writer.changes.createOrganization(slug, nameOf(options.name ?? slug));
+  const created = await writer.changes.createOrganization(slug, name);
   if (!created)
     throw new CommandFailure(
       `the slug "${slug}" is taken; a deleted organization may have it. Choose another slug`,
@@ -98,7 +101,7 @@ async function renameOrg(
   slug: string,
   options: Changing & { name: string },
 ): Promise<void> {
-  const name = nameOf(options.name);
+  const { name } = readArguments(renamedOrganization, options);
   await using writer = await openWriter(env, options);
   const renamed = await writer.changes.renameOrganization(slug, name);
   if (!renamed) throw noOrganization(slug);
@@ -129,12 +132,6 @@ async function deleteOrg(env: Environment, slug: string, options: Deciding): Pro
           : '; the cache cannot be reached, so readers may accept its tokens for up to 10 seconds'
       }`,
   );
-}
-
-function nameOf(text: string): string {
-  const name = readName(text);
-  if (name !== undefined) return name;
-  throw new UsageFailure('--name must be one line of visible characters');
 }
 
 /** Asks for the slug again. @throws UsageFailure without a terminal; CommandFailure for another answer */

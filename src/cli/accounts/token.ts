@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
+import { newToken, rotation } from '../../app/actions/inputs.ts';
 import type { CommandContext } from '../../app/feature.ts';
 import type { Environment } from '../../config/config.ts';
 import { listTokens, type TokenSummary } from '../../db/tokens.ts';
-import { SCOPES, type Scope } from '../../domain/scope.ts';
-import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
+import { SCOPES } from '../../domain/scope.ts';
+import { CommandFailure } from '../terminal/failure.ts';
 import { openDatabase, openWriter } from '../terminal/open.ts';
 import {
   add,
@@ -14,10 +15,8 @@ import {
   expiryText,
   GRACE,
   type OfOrganization,
-  readExpiry,
-  readGrace,
+  readArguments,
   readId,
-  readTokenName,
 } from '../terminal/options.ts';
 import { ago, alignedTable, print, printAside, printJson, show } from '../terminal/output.ts';
 import { existingOrganization } from './org.ts';
@@ -75,9 +74,8 @@ async function createToken(
   env: Environment,
   options: ChangingOf & { name?: string; scope?: string[]; expires?: string },
 ): Promise<void> {
-  const scopes = readScopes(options.scope);
-  const name = readTokenName(options.name);
-  const expires = readExpiry(options.expires);
+  const given = { ...options, scopes: options.scope?.flatMap((text) => text.split(',')) ?? SCOPES };
+  const { name, scopes, expires } = readArguments(newToken, given, { scopes: '--scope' });
   await using writer = await openWriter(env, options);
   const organization = await existingOrganization(writer.store.db, options.org);
   const terms = { name, scopes, expiresAt: expires };
@@ -111,9 +109,9 @@ async function rotateToken(
   options: Changing & { grace?: string },
 ): Promise<void> {
   const id = readTokenId(text);
-  const graceMs = readGrace(options.grace);
+  const { grace } = readArguments(rotation, options);
   await using writer = await openWriter(env, options);
-  const rotated = await writer.changes.rotateToken(id, graceMs);
+  const rotated = await writer.changes.rotateToken(id, grace);
   if (rotated === 'unknown') throw new CommandFailure(unknownToken(id));
   if (typeof rotated === 'string') {
     throw new CommandFailure(
@@ -137,13 +135,3 @@ const readTokenId = (text: string) =>
 const unknownToken = (id: number) => `there is no token ${id}; see: fleetbook token list`;
 const unlessPublished = (published: boolean) =>
   published ? '' : '; the cache cannot be reached, so readers may accept it for up to 10 seconds';
-
-function readScopes(given: readonly string[] | undefined): readonly Scope[] {
-  if (!given) return SCOPES;
-  const scopes = given.flatMap((text) => text.split(','));
-  return scopes.map((text) => {
-    const scope = SCOPES.find((known) => known === text);
-    if (!scope) throw new UsageFailure(`"${text}" is not a scope; use ${SCOPES.join(' or ')}`);
-    return scope;
-  });
-}

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
+import { renamedPerson } from '../../app/actions/inputs.ts';
 import type { CommandContext } from '../../app/feature.ts';
 import type { Environment } from '../../config/config.ts';
 import { listUsers, type UserName } from '../../db/users.ts';
-import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
+import { CommandFailure } from '../terminal/failure.ts';
 import { openDatabase, openWriter } from '../terminal/open.ts';
 import {
   add,
@@ -11,6 +12,7 @@ import {
   type Deciding,
   type OfOrganization,
   ORG,
+  readArguments,
   readId,
   YES,
 } from '../terminal/options.ts';
@@ -59,15 +61,8 @@ async function renameOrgUser(
   options: ChangingOf & { firstName: string; lastName: string },
 ): Promise<void> {
   const id = readUserId(text);
-  const name = { firstName: options.firstName.trim(), lastName: options.lastName.trim() };
-  if (name.firstName === '' && name.lastName === '') {
-    throw new UsageFailure(
-      `--first-name and --last-name are both empty; to remove the name: fleetbook user delete ${id} --org ${options.org}`,
-    );
-  }
-  if (/\p{Cc}/u.test(name.firstName + name.lastName)) {
-    throw new UsageFailure('--first-name and --last-name must each be one line of visible characters');
-  }
+  const remedy = `to remove the name: fleetbook user delete ${id} --org ${options.org}`;
+  const name = readArguments(renamedPerson(remedy), options);
   await using writer = await openWriter(env, options);
   const organization = await existingOrganization(writer.store.db, options.org);
   const renamed = await writer.changes.renameUser(organization, id, name);

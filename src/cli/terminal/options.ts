@@ -1,10 +1,12 @@
 import { hostname, userInfo } from 'node:os';
 import type { Command } from 'commander';
+import { z } from 'zod';
+import { givenDecider } from '../../app/actions/inputs.ts';
 import type { Configured } from '../../config/settings.ts';
 import type { Environment } from '../../config/source-config.ts';
-import { type Decider, LONGEST_REASON } from '../../domain/operator.ts';
-import { readName } from '../../domain/text/names.ts';
-import { readAhead, readSpan, SINCE_FORMS, sinceOf } from '../../domain/text/time-span.ts';
+import { BadInput, readInput } from '../../domain/input.ts';
+import type { Decider } from '../../domain/operator.ts';
+import { SINCE_FORMS, sinceOf } from '../../domain/text/time-span.ts';
 import { UsageFailure } from './failure.ts';
 
 export type Env = () => Environment;
@@ -79,40 +81,63 @@ export function readId(text: string, what: string, shownBy: string): number {
 
 const SHOWN = 20;
 
+const page = z.object({
+  limit: z
+    .string()
+    .regex(/^[1-9]\d{0,8}$/, { error: ({ input }) => `must be a number from 1; it is "${input}"` })
+    .transform(Number)
+    .optional(),
+});
+
 /** Returns the number of rows to show; undefined for all, which is the default of JSON. @throws UsageFailure */
-export function pageLimit({ limit, all, json }: PageOptions): number | undefined {
+export function pageLimit(options: PageOptions): number | undefined {
+  const { all, json } = options;
+  const { limit } = readArguments(page, options);
   if (limit === undefined) return all || json ? undefined : SHOWN;
-  if (!/^[1-9]\d{0,8}$/.test(limit))
-    throw new UsageFailure(`--limit must be a number from 1; it is "${limit}"`);
   if (all) throw new UsageFailure('--limit and --all exclude each other; give one of them');
-  return Number(limit);
+  return limit;
 }
+
+const past = (now: Date) =>
+  z.object({
+    since: z.string().transform((text, context) => {
+      const at = sinceOf(text, now);
+      if (at instanceof Date) return at;
+      const message =
+        at === 'ahead'
+          ? `${JSON.stringify(text)} is in the future; give a past time`
+          : `${JSON.stringify(text)} is not a time; use e.g. ${SINCE_FORMS}`;
+      context.addIssue({ code: 'custom', message });
+      return z.NEVER;
+    }),
+  });
 
 /** Reads a span before `now` (`24h`, `7d`), a date in UTC, or an RFC 3339 time. @throws UsageFailure */
-export function readSince(text: string, now: Date): Date {
-  const at = sinceOf(text, now);
-  if (at === 'no time')
-    throw new UsageFailure(`--since ${JSON.stringify(text)} is not a time; use e.g. ${SINCE_FORMS}`);
-  if (at === 'ahead') throw new UsageFailure(`--since "${text}" is in the future; give a past time`);
-  return at;
-}
+export const readSince = (text: string, now: Date): Date => readArguments(past(now), { since: text }).since;
 
 /** Returns who decides and why, for the audit log. @throws UsageFailure for text with control characters */
-export function decider({ settings }: Configured, { by, reason }: DeciderOptions): Decider {
+export function decider({ settings }: Configured, options: DeciderOptions): Decider {
+  const { by, reason } = readArguments(givenDecider, options);
   const address = `${userName()}@${hostname()}`;
-  return {
-    by: oneLine('--by', by) ?? settings.FLEETBOOK_OPERATOR ?? address,
-    how: 'cli',
-    address,
-    reason: oneLine('--reason', reason),
-  };
+  return { by: by ?? settings.FLEETBOOK_OPERATOR ?? address, how: 'cli', address, reason };
 }
 
-function oneLine(option: string, text: string | undefined): string | undefined {
-  if (text === undefined) return undefined;
-  const trimmed = text.trim();
-  if (trimmed !== '' && trimmed.length <= LONGEST_REASON && !/\p{Cc}/u.test(trimmed)) return trimmed;
-  throw new UsageFailure(`${option} must be one line of 1 to ${LONGEST_REASON} characters`);
+/**
+ * Reads arguments and options by the schema of an input.
+ * @param labels of fields that are arguments, or have another name than their option @throws UsageFailure
+ */
+export function readArguments<T>(
+  schema: z.ZodType<T>,
+  given: object,
+  labels: Readonly<Record<string, string>> = {},
+): T {
+  try {
+    return readInput(schema, given);
+  } catch (error) {
+    if (!(error instanceof BadInput)) throw error;
+    const option = `--${error.field.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+    throw new UsageFailure(`${labels[error.field] ?? option} ${error.problem}`);
+  }
 }
 
 /** In a container the user id may have no name. */
@@ -122,35 +147,6 @@ function userName(): string {
   } catch {
     return `uid ${process.getuid?.() ?? 'unknown'}`;
   }
-}
-
-const LONGEST_NAME = 200;
-
-export function readTokenName(text: string | undefined): string | undefined {
-  if (text === undefined) return undefined;
-  const name = readName(text);
-  if (name !== undefined && name.length <= LONGEST_NAME) return name;
-  throw new UsageFailure(`--name must be one line of at most ${LONGEST_NAME} characters`);
-}
-
-/** Returns milliseconds; 0 without the option. @throws UsageFailure */
-export function readGrace(text: string | undefined): number {
-  const span = text === undefined ? 0 : readSpan(text);
-  if (span !== undefined) return span;
-  throw new UsageFailure(`--grace "${text}" is not a span; use e.g. 30m, 1h or 7d`);
-}
-
-/** Reads a span from `now` (`90d`, `12h`, `30m`) or a date. @throws UsageFailure, also for a past time */
-export function readExpiry(text: string | undefined, now = new Date()): Date | undefined {
-  if (text === undefined) return undefined;
-  const at = readAhead(text, now);
-  if (at === undefined) {
-    throw new UsageFailure(
-      `--expires "${text}" is not a time; use e.g. 90d, 12h, 2027-01-31 or 2027-01-31T12:00:00Z`,
-    );
-  }
-  if (at <= now) throw new UsageFailure(`--expires "${text}" is in the past; give a future time`);
-  return at;
 }
 
 export const expiryText = (until: string | null) => (until === null ? 'without an expiry' : `until ${until}`);

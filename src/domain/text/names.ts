@@ -7,9 +7,3 @@ export function readPlace(text: string): { readonly name: string; readonly regio
   const [name, region] = [text.slice(0, Math.max(at, 0)).trim(), text.slice(at + 1).trim()];
   return name === '' || region === '' ? undefined : { name, region };
 }
-
-/** Returns a name on one line without surrounding space, or undefined for a text that cannot be a name. */
-export function readName(text: string): string | undefined {
-  const name = text.trim();
-  return name === '' || /\p{Cc}/u.test(name) ? undefined : name;
-}

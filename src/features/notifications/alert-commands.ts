@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { reasoned } from '../../app/actions/inputs.ts';
 import type { CommandContext } from '../../app/feature.ts';
 import { CommandFailure, UsageFailure } from '../../cli/terminal/failure.ts';
 import { openDatabase } from '../../cli/terminal/open.ts';
@@ -11,6 +12,7 @@ import {
   type PageOptions,
   pageLimit,
   REASON,
+  readArguments,
   readId,
   withDecider,
 } from '../../cli/terminal/options.ts';
@@ -18,7 +20,7 @@ import { ago, alignedTable, print, printJson, wrapped } from '../../cli/terminal
 import type { Config, Environment } from '../../config/config.ts';
 import { readSettings } from '../../config/settings.ts';
 import { acknowledgementText } from '../../domain/alert.ts';
-import { acknowledgeAlert, alertRecords, SNOOZE_FORMS, snoozeSpan } from './alerts.ts';
+import { acknowledgeAlert, alertRecords, snooze } from './alerts.ts';
 import { findDeliveries, sendAgain } from './messages.ts';
 import { testReceiver } from './receivers.ts';
 import { alertRules } from './settings.ts';
@@ -129,12 +131,9 @@ async function alertAcknowledge(
   alertId: number,
   options: Changing & { for?: string },
 ): Promise<void> {
-  const { reason, ...by } = decider({ settings: readSettings(env) }, options);
-  if (reason === undefined)
-    throw new UsageFailure('--reason is missing; give a reason, which is stored with the acknowledgement');
-  const snoozeMs = options.for === undefined ? undefined : snoozeSpan(options.for);
-  if (options.for !== undefined && snoozeMs === undefined)
-    throw new UsageFailure(`--for must be ${SNOOZE_FORMS}; it is "${options.for}"`);
+  const { reason } = readArguments(reasoned, options);
+  const by = decider({ settings: readSettings(env) }, options);
+  const snoozeMs = options.for === undefined ? undefined : readArguments(snooze, options).for;
   await using store = openDatabase(env);
   const done = await acknowledgeAlert(store.db, alertId, snoozeMs, { ...by, reason });
   if (done === 'unknown') throw new CommandFailure(`there is no alert ${alertId}; see: fleetbook alert list`);

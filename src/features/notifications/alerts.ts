@@ -1,4 +1,5 @@
 /** The stored alerts: the source of each, where an operator acts on it, lists, and acknowledgements. */
+import { z } from 'zod';
 import { audit } from '../../db/audit.ts';
 import type { Database } from '../../db/connection/client.ts';
 import { and, eq, isNotNull, isNull, lt, type SQL, sql } from '../../db/connection/drizzle.ts';
@@ -144,12 +145,23 @@ export async function alertActivity(db: Database): Promise<string> {
 
 const LONGEST_SNOOZE_MS = 30 * 86_400_000;
 
-export const SNOOZE_FORMS = 'a span such as 30m, 4h or 7d, at most 30d';
-
 export function snoozeSpan(text: string): number | undefined {
   const ms = readSpan(text);
   return ms !== undefined && ms <= LONGEST_SNOOZE_MS ? ms : undefined;
 }
+
+const span = z
+  .string()
+  .optional()
+  .transform((text, context) => {
+    const ms = text === undefined ? undefined : snoozeSpan(text);
+    if (ms !== undefined) return ms;
+    context.addIssue({ code: 'custom', message: 'must be a span such as 30m, 4h or 7d, at most 30d' });
+    return z.NEVER;
+  });
+
+/** How long an alert is snoozed, in milliseconds. */
+export const snooze = z.object({ for: span });
 
 /** @param snoozeMs undefined: until the alert ends @returns `over` for a resolved alert, `unknown` without such an alert */
 export async function acknowledgeAlert(

@@ -1,28 +1,13 @@
 /** The routes of alerts in the operators' server. */
+
 import type { FastifyRequest } from 'fastify';
+import { reasoned } from '../../app/actions/inputs.ts';
 import type { OpsContext } from '../../app/feature.ts';
 import { deciderOf } from '../../ops/access.ts';
 import type { OpsPart } from '../../ops/feature-routes.ts';
-import {
-  BadRequest,
-  Conflict,
-  choiceOf,
-  idOf,
-  NotFound,
-  reasonOf,
-  textOf,
-  windowOf,
-} from '../../ops/parameters.ts';
+import { Conflict, choiceOf, idOf, NotFound, readBody, textOf, windowOf } from '../../ops/parameters.ts';
 import type { AlertMessage } from './alert-messages.ts';
-import {
-  acknowledgeAlert,
-  actionOf,
-  alertRecords,
-  resolvedAlerts,
-  SNOOZE_FORMS,
-  snoozeSpan,
-  sourceOfAlert,
-} from './alerts.ts';
+import { acknowledgeAlert, actionOf, alertRecords, resolvedAlerts, snooze, sourceOfAlert } from './alerts.ts';
 import type {
   AlertRecord,
   AlertsAnswer,
@@ -69,7 +54,7 @@ export function alertsPart({ config, store: { db }, kinds }: OpsContext): OpsPar
       });
       const acknowledge = async (request: FastifyRequest, snoozeMs?: number) => {
         const id = idOf(request.params, 'alert', 'alert');
-        const reason = reasonOf(request.body);
+        const { reason } = readBody(reasoned, request.body);
         const done = await acknowledgeAlert(db, id, snoozeMs, { ...deciderOf(request), reason });
         if (done === 'unknown') throw new NotFound(`there is no alert ${id}`);
         if (done === 'over') throw new Conflict(`alert ${id} is resolved; reload this page`);
@@ -78,9 +63,7 @@ export function alertsPart({ config, store: { db }, kinds }: OpsContext): OpsPar
       };
       api.post('/alerts/:alert/acknowledge', (request) => acknowledge(request));
       api.post('/alerts/:alert/snooze', async (request) => {
-        const { for: given } = (request.body ?? {}) as { for?: unknown };
-        const snoozeMs = typeof given === 'string' ? snoozeSpan(given) : undefined;
-        if (snoozeMs === undefined) throw new BadRequest('for', `must be ${SNOOZE_FORMS}`);
+        const { for: snoozeMs } = readBody(snooze, request.body);
         return acknowledge(request, snoozeMs);
       });
       api.post('/alerts/deliveries/:delivery/resend', async (request) => {

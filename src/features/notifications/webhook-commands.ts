@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
+import { z } from 'zod';
 import type { CommandContext } from '../../app/feature.ts';
-import { CommandFailure, UsageFailure } from '../../cli/terminal/failure.ts';
+import { CommandFailure } from '../../cli/terminal/failure.ts';
 import { openDatabase } from '../../cli/terminal/open.ts';
 import {
   add,
@@ -9,6 +10,7 @@ import {
   decider,
   type OfOrganization,
   ORG,
+  readArguments,
   readId,
 } from '../../cli/terminal/options.ts';
 import { ago, alignedTable, print, printJson } from '../../cli/terminal/output.ts';
@@ -16,13 +18,11 @@ import type { Environment } from '../../config/config.ts';
 import type { Database } from '../../db/connection/client.ts';
 import { findOrganization, type Organization } from '../../db/organizations.ts';
 import { WEBHOOK_EVENTS } from '../../db/schema.ts';
-import type { WebhookEvent } from './events.ts';
 import {
   addWebhook,
   findWebhook,
   listWebhooks,
   MOST_WEBHOOKS,
-  type NewWebhook,
   removeWebhook,
   testWebhook,
 } from './receivers.ts';
@@ -63,7 +63,7 @@ interface AddOptions extends ChangingOf {
 }
 
 async function webhookAdd(env: Environment, options: AddOptions): Promise<void> {
-  const given = readWebhook(options);
+  const given = readArguments(newWebhook, options);
   await using database = openDatabase(env);
   const by = decider(database, options);
   const organization = await organizationOf(database.db, options.org);
@@ -136,24 +136,37 @@ const noWebhook = (id: number, { slug }: Organization): CommandFailure =>
 
 const DEFAULT_EVENTS = 'clusters,prices';
 
-/** @throws UsageFailure */
-function readWebhook({ url: text, events: list = DEFAULT_EVENTS, threshold }: AddOptions): NewWebhook {
-  const url = readReceiverAddress(text);
-  if ('problem' in url) throw new UsageFailure(`--url ${url.problem}`);
-  const events = [...new Set(list.split(',').map((each) => each.trim()))].map(readEvent);
-  if (events.includes('savings') !== (threshold !== undefined))
-    throw new UsageFailure(
+const newWebhook = z
+  .object({
+    url: z.string().transform((text, context) => {
+      const url = readReceiverAddress(text);
+      if (!('problem' in url)) return url;
+      context.addIssue({ code: 'custom', message: url.problem });
+      return z.NEVER;
+    }),
+    events: z
+      .string()
+      .default(DEFAULT_EVENTS)
+      .transform((list) => [...new Set(list.split(',').map((each) => each.trim()))])
+      .pipe(
+        z.array(
+          z.enum(WEBHOOK_EVENTS, {
+            error: ({ input }) => `has "${input}"; the events are ${WEBHOOK_EVENTS.join(', ')}`,
+          }),
+        ),
+      ),
+    threshold: z
+      .string()
+      .refine((text) => /^\d{1,12}(\.\d{1,6})?$/.test(text) && Number(text) > 0, {
+        error: ({ input }) => `must be an amount above 0, e.g. 50 or 12.50; it is "${input}"`,
+      })
+      .optional(),
+  })
+  .superRefine(({ events, threshold }, context) => {
+    if (events.includes('savings') === (threshold !== undefined)) return;
+    const message =
       threshold === undefined
-        ? '--threshold is missing; give the smallest saving per month that is an event, e.g. --threshold 50'
-        : '--threshold is for the event savings; add it: --events clusters,prices,savings',
-    );
-  if (threshold !== undefined && !(/^\d{1,12}(\.\d{1,6})?$/.test(threshold) && Number(threshold) > 0))
-    throw new UsageFailure(`--threshold must be an amount above 0, e.g. 50 or 12.50; it is "${threshold}"`);
-  return { url, events, threshold };
-}
-
-function readEvent(text: string): WebhookEvent {
-  const event = WEBHOOK_EVENTS.find((each) => each === text);
-  if (event !== undefined) return event;
-  throw new UsageFailure(`--events has "${text}"; the events are ${WEBHOOK_EVENTS.join(', ')}`);
-}
+        ? 'is missing; give the smallest saving per month that is an event, e.g. --threshold 50'
+        : 'is for the event savings; add it: --events clusters,prices,savings';
+    context.addIssue({ code: 'custom', path: ['threshold'], message });
+  });

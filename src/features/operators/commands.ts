@@ -1,4 +1,6 @@
 import type { Command } from 'commander';
+import { z } from 'zod';
+import { rotation, tokenTerms } from '../../app/actions/inputs.ts';
 import type { CommandContext } from '../../app/feature.ts';
 import { CommandFailure, UsageFailure } from '../../cli/terminal/failure.ts';
 import { openDatabase } from '../../cli/terminal/open.ts';
@@ -11,16 +13,14 @@ import {
   expiryText,
   GRACE,
   type Json,
-  readExpiry,
-  readGrace,
+  readArguments,
   readId,
-  readTokenName,
 } from '../../cli/terminal/options.ts';
 import { ago, alignedTable, print, printAside, printJson } from '../../cli/terminal/output.ts';
 import type { Environment } from '../../config/config.ts';
 import { readSettings } from '../../config/settings.ts';
 import type { Database } from '../../db/connection/connect.ts';
-import { type Decider, OPERATOR_NAME, ROLES, type Role } from '../../domain/operator.ts';
+import { type Decider, OPERATOR_NAME, ROLES } from '../../domain/operator.ts';
 import {
   createOperator,
   issueToken,
@@ -94,6 +94,20 @@ export function define(program: Command, { env }: CommandContext): void {
   }
 }
 
+const changedRole = z.object({
+  role: z.enum(ROLES, {
+    error: ({ input }) =>
+      `"${input}" is no role; use ${ROLES.join(', ')}: each may do everything that those before it may`,
+  }),
+});
+
+const newOperator = changedRole.extend({
+  name: z.string().regex(OPERATOR_NAME, {
+    error: ({ input }) =>
+      `"${input}" cannot be an operator’s name; use 1 to 64 lower-case letters, digits, dots, dashes, underscores or @, e.g. ada or ada@example.com`,
+  }),
+});
+
 type TokenOptions = Changing & { readonly expires?: string };
 
 async function change<T>(
@@ -111,12 +125,8 @@ export async function createOperatorCommand(
   name: string,
   options: TokenOptions & { readonly role: string },
 ): Promise<void> {
-  const role = readRole(options.role);
-  if (!OPERATOR_NAME.test(name))
-    throw new UsageFailure(
-      `"${name}" cannot be an operator’s name; use 1 to 64 lower-case letters, digits, dots, dashes, underscores or @, e.g. ada or ada@example.com`,
-    );
-  const token = readTerms(options);
+  const { role } = readArguments(newOperator, { ...options, name }, { name: 'name' });
+  const token = readTerms({ expires: options.expires });
   const issued = await change(env, options, (db, by) => createOperator(db, by, { name, role, token }));
   if (!issued)
     throw new CommandFailure(
@@ -185,8 +195,8 @@ export async function rotateTokenOfOperator(
   options: Changing & { readonly grace?: string },
 ): Promise<void> {
   const id = readTokenId(text);
-  const graceMs = readGrace(options.grace);
-  const rotated = await change(env, options, (db, by) => rotateOperatorToken(db, by, id, graceMs));
+  const { grace } = readArguments(rotation, options);
+  const rotated = await change(env, options, (db, by) => rotateOperatorToken(db, by, id, grace));
   if (rotated === 'unknown') throw unknownToken(id);
   if (typeof rotated === 'string')
     throw new CommandFailure(
@@ -207,7 +217,7 @@ export async function setRoleCommand(
   text: string,
   options: Changing,
 ): Promise<void> {
-  const role = readRole(text);
+  const { role } = readArguments(changedRole, { role: text }, { role: 'role' });
   const outcome = known(name, await change(env, options, (db, by) => setOperatorRole(db, by, name, role)));
   if (options.json) return printJson({ name, role, changed: outcome === 'changed' });
   print(`operator ${name} ${outcome === 'changed' ? 'is' : 'was already'} ${role}`);
@@ -273,10 +283,10 @@ const shownToken = ({ id, operator, token, name, expiresAt }: IssuedToken) => ({
   expiresAt,
 });
 
-const readTerms = ({ name, expires }: { readonly name?: string; readonly expires?: string }) => ({
-  name: readTokenName(name) ?? null,
-  expiresAt: readExpiry(expires)?.toISOString() ?? null,
-});
+function readTerms(options: { readonly name?: string | undefined; readonly expires?: string | undefined }) {
+  const { name = null, expires } = readArguments(tokenTerms, options);
+  return { name, expiresAt: expires?.toISOString() ?? null };
+}
 
 const readTokenId = (text: string) =>
   readId(text, 'token id', '`operator token list` shows and `operator token create` printed, not the token');
@@ -288,12 +298,4 @@ const unknownOperator = (name: string) =>
 function known(name: string, outcome: OperatorChange): OperatorChange {
   if (outcome === 'unknown') throw unknownOperator(name);
   return outcome;
-}
-
-function readRole(text: string): Role {
-  const role = ROLES.find((each) => each === text);
-  if (role) return role;
-  throw new UsageFailure(
-    `"${text}" is no role; use ${ROLES.join(', ')}: each may do everything that those before it may`,
-  );
 }

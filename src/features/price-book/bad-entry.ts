@@ -1,4 +1,4 @@
-import { PlainFailure } from '../../domain/errors.ts';
+import { BadInput } from '../../domain/input.ts';
 
 /** The fields of an entry, of a file and of a change. */
 export type Field = (typeof ENTRY_FIELDS)[number] | 'organization' | 'currency' | 'entries' | 'entry' | 'at';
@@ -16,23 +16,14 @@ export const ENTRY_FIELDS = [
 ] as const;
 
 /** An entry, or a change of a book, is refused. Nothing was stored. */
-export class BadEntry extends PlainFailure {
-  override readonly name = 'BadEntry';
-  readonly field: Field;
-  readonly problem: string;
-  readonly remedy: string;
-  /** The place of the entry in a file, from 1. */
-  readonly place: number | undefined;
-
-  constructor(field: Field, problem: string, remedy: string, place?: number) {
-    super(`${place === undefined ? '' : `entry ${place}: `}${field} ${problem}; ${remedy}`);
-    this.field = field;
-    this.problem = problem;
-    this.remedy = remedy;
-    this.place = place;
+export class BadEntry extends BadInput {
+  constructor(field: Field, problem: string, remedy: string) {
+    super(field, `${problem}; ${remedy}`);
   }
 
-  at(place: number): BadEntry {
-    return new BadEntry(this.field, this.problem, this.remedy, place);
+  /** Returns this failure with the place of the entry in a file, from 1. */
+  at(place: number): this {
+    this.message = `entry ${place}: ${this.message}`;
+    return this;
   }
 }

@@ -1,21 +1,14 @@
 /** The routes of price books in the operators' server. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { givenDecider } from '../../app/actions/inputs.ts';
 import { publishNow } from '../../app/actions/publish.ts';
 import type { OpsContext } from '../../app/feature.ts';
 import type { Database } from '../../db/connection/client.ts';
 import { findOrganization, type Organization } from '../../db/organizations.ts';
 import { deciderOf } from '../../ops/access.ts';
 import type { OpsApi, OpsPart } from '../../ops/feature-routes.ts';
-import {
-  anyReasonOf,
-  BadRequest,
-  Conflict,
-  choiceOf,
-  fieldOf,
-  found,
-  idOf,
-  NotFound,
-} from '../../ops/parameters.ts';
+import { Conflict, choiceOf, found, idOf, NotFound, readBody } from '../../ops/parameters.ts';
 import type { AddedEntry, EndedEntry, EntryPreview, PriceBookAnswer } from './api.ts';
 import { BadEntry } from './bad-entry.ts';
 import { readNames } from './names.ts';
@@ -24,12 +17,14 @@ import { givenEntry } from './read-file.ts';
 import { readPriceBook, readShownEntry } from './stored.ts';
 import { priceBookChanges } from './write.ts';
 
+const endedEntry = z.object({ at: z.string('must be a text').trim().optional() });
+
 const ADMIN = { config: { access: 'admin' } } as const;
 const BOOK = '/organizations/:slug/price-book';
 
 export function priceBookPart({ store: { sql, db }, openWriter }: OpsContext): OpsPart {
   const changesOf = (request: FastifyRequest) =>
-    priceBookChanges(openWriter().store.db, deciderOf(request, anyReasonOf(request.body)));
+    priceBookChanges(openWriter().store.db, deciderOf(request, readBody(givenDecider, request.body).reason));
   return {
     addApi(api: FastifyInstance, { changed }: OpsApi) {
       const publish = async () => {
@@ -60,7 +55,7 @@ export function priceBookPart({ store: { sql, db }, openWriter }: OpsContext): O
       });
       api.post(`${BOOK}/:entry/end`, ADMIN, async (request): Promise<EndedEntry> => {
         const id = idOf(request.params, 'entry', 'entry');
-        const at = fieldOf(request.body, 'at');
+        const { at } = readBody(endedEntry, request.body);
         const to = await orRefused(() => changesOf(request).end(slugOf(request), id, at));
         return { id, to, published: await publish() };
       });
@@ -78,9 +73,7 @@ async function orRefused<T>(change: () => Promise<T>): Promise<T> {
   try {
     return await change();
   } catch (error) {
-    if (!(error instanceof BadEntry)) throw error;
-    const { field, problem, remedy } = error;
-    if (field === 'organization' || field === 'entry') throw new NotFound(error.message);
-    throw new BadRequest(field, `${problem}; ${remedy}`);
+    const isUnknown = error instanceof BadEntry && ['organization', 'entry'].includes(error.field);
+    throw isUnknown ? new NotFound(error.message) : error;
   }
 }

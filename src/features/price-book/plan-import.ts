@@ -61,8 +61,7 @@ export function planImport(
         'to',
         `"${entry.to}" is past, and the entry applies`,
         'past prices stay; give a time from now on',
-        i + 1,
-      );
+      ).at(i + 1);
     else changed.push({ ...open, to: entry.to });
   }
   const rest = [...left];

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { BadInput } from '../../../src/domain/input.ts';
 import type { BatchRecord, HeldPreview, ShownBatch } from '../../../src/features/console/routes/api.ts';
 import { changesPage } from '../../../src/features/console/routes/held.ts';
-import { BadRequest } from '../../../src/ops/parameters.ts';
 import type { CatalogueDiff } from '../../../src/sync/catalogue/match.ts';
 import { type ConsoleScene, HEADERS, openConsoleScene } from './scene.ts';
 
@@ -258,6 +258,6 @@ describe('a page of clusters that a batch would change', () => {
   });
 
   it('rejects an overlong search', () => {
-    expect(() => changesPage(preview, { q: 'x'.repeat(201) })).toThrow(BadRequest);
+    expect(() => changesPage(preview, { q: 'x'.repeat(201) })).toThrow(BadInput);
   });
 });

@@ -1,8 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import type { Database } from '../../../db/connection/client.ts';
 import { organizationsOfTokens } from '../../../db/tokens.ts';
+import { BadInput } from '../../../domain/input.ts';
 import { readPast } from '../../../domain/text/time-span.ts';
-import { BadRequest, integerOf, textOf, windowOf } from '../../../ops/parameters.ts';
+import { integerOf, textOf, windowOf } from '../../../ops/parameters.ts';
 import {
   type AuditQuery,
   type AuditRecord,
@@ -29,11 +30,11 @@ export function addAudit(api: FastifyInstance, { sql, db }: ConsoleContext): voi
 function auditQuery(query: unknown, now: Date): AuditQuery {
   const [kind, id] = [textOf(query, 'kind'), textOf(query, 'id')];
   if (kind === undefined && id !== undefined)
-    throw new BadRequest('id', 'needs a kind, e.g. kind=organization');
+    throw new BadInput('id', 'needs a kind, e.g. kind=organization');
   const since = textOf(query, 'since');
   const from = since === undefined ? undefined : readPast(since, now);
   if (since !== undefined && from === undefined)
-    throw new BadRequest('since', `must be a time such as 24h, 7d or 2026-01-31; it is "${since}"`);
+    throw new BadInput('since', `must be a time such as 24h, 7d or 2026-01-31; it is "${since}"`);
   return {
     by: textOf(query, 'by'),
     action: textOf(query, 'action'),

@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import type { Database, Sql } from '../../../db/connection/client.ts';
 import { providerNames } from '../../../db/providers.ts';
+import { BadInput } from '../../../domain/input.ts';
 import { CLUSTER_CHANGES, MACHINE_CHANGES } from '../../../domain/run.ts';
 import { SINCE_FORMS, sinceOf } from '../../../domain/text/time-span.ts';
-import { BadRequest, choiceOf, found, idOf, textOf, windowOf } from '../../../ops/parameters.ts';
+import { choiceOf, found, idOf, textOf, windowOf } from '../../../ops/parameters.ts';
 import { clusterChanges } from '../queries/cluster-changes.ts';
 import {
   type ChangePage,
@@ -84,8 +85,8 @@ function sinceIn(query: unknown, now: Date): string {
   const text = textOf(query, 'since') ?? SINCE;
   const since = sinceOf(text, now);
   if (since === 'no time')
-    throw new BadRequest('since', `must be a time such as ${SINCE_FORMS}; it is "${text}"`);
-  if (since === 'ahead') throw new BadRequest('since', `is in the future; give a past time; it is "${text}"`);
+    throw new BadInput('since', `must be a time such as ${SINCE_FORMS}; it is "${text}"`);
+  if (since === 'ahead') throw new BadInput('since', `is in the future; give a past time; it is "${text}"`);
   return since.toISOString();
 }
 
@@ -95,5 +96,5 @@ async function providerIn(db: Database, query: unknown): Promise<string | undefi
   for (const [id, name] of await providerNames(db)) {
     if (String(id) === text || name.toLowerCase() === text.toLowerCase()) return name;
   }
-  throw new BadRequest('provider', `must be the name or id of a stored provider; it is "${text}"`);
+  throw new BadInput('provider', `must be the name or id of a stored provider; it is "${text}"`);
 }

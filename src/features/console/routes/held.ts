@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { approveBatch, previewHeld, rejectBatch, undoDecision } from '../../../app/actions/batch.ts';
 import { heldDocument } from '../../../app/actions/held-document.ts';
+import { reasoned } from '../../../app/actions/inputs.ts';
 import type { SourceConfig } from '../../../config/config.ts';
 import { type BatchRecord, batchRecord, batchRecords } from '../../../db/held-batches.ts';
 import type { Decider } from '../../../domain/operator.ts';
@@ -12,7 +13,7 @@ import {
   idOf,
   NotFound,
   neededText,
-  reasonOf,
+  readBody,
   textOf,
   windowOf,
 } from '../../../ops/parameters.ts';
@@ -64,7 +65,7 @@ export function addHeld(
     decide: (batch: BatchRecord, decider: Decider) => Promise<Omit<Decided, 'batch'> | undefined>,
   ) =>
     api.post(`/held/:batch/${name}`, async (request): Promise<Decided> => {
-      const decider = deciderOf(request, reasonOf(request.body));
+      const decider = deciderOf(request, readBody(reasoned, request.body).reason);
       const batch = await known(request);
       const decided = await decide(batch, decider);
       if (!decided)

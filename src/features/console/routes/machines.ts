@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { storedCurrency } from '../../../db/prices/currency.ts';
+import { BadInput } from '../../../domain/input.ts';
 import { CONTINENTS, COUNTRIES_OF, COUNTRY, continentOf } from '../../../domain/region-country.ts';
 import { readPriceHistory } from '../../../market/market.ts';
 import {
-  BadRequest,
   choiceOf,
   idOf,
   integerOf,
@@ -83,7 +83,7 @@ function countriesIn(query: unknown): readonly string[] | undefined {
   const country = textOf(query, 'country');
   const continent = choiceOf(query, 'continent', CONTINENTS);
   if (country !== undefined && !COUNTRY.test(country))
-    throw new BadRequest('country', `must be two letters of ISO 3166-1 such as DE; it is "${country}"`);
+    throw new BadInput('country', `must be two letters of ISO 3166-1 such as DE; it is "${country}"`);
   if (country === undefined) return continent && COUNTRIES_OF[continent];
   const code = country.toUpperCase();
   return continent === undefined || continentOf(code) === continent ? [code] : [];

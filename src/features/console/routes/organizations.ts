@@ -1,24 +1,19 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import {
+  deletedOrganization,
+  givenDecider,
+  newOrganization,
+  reasoned,
+  renamedOrganization,
+  renamedPerson,
+} from '../../../app/actions/inputs.ts';
 import { publishNow } from '../../../app/actions/publish.ts';
 import { administration } from '../../../db/administration.ts';
 import type { Database, Sql } from '../../../db/connection/client.ts';
 import { findOrganization, type Organization } from '../../../db/organizations.ts';
 import { listUsers, type UserName } from '../../../db/users.ts';
-import { ORGANIZATION_SLUG } from '../../../domain/text/names.ts';
 import { deciderOf } from '../../../ops/access.ts';
-import {
-  anyReasonOf,
-  BadRequest,
-  Conflict,
-  choiceOf,
-  fieldOf,
-  found,
-  idOf,
-  nameOf,
-  reasonOf,
-  textOf,
-  windowOf,
-} from '../../../ops/parameters.ts';
+import { Conflict, choiceOf, found, idOf, readBody, textOf, windowOf } from '../../../ops/parameters.ts';
 import {
   type FoundOrganization,
   type FoundOrganizations,
@@ -51,11 +46,8 @@ export function addOrganizations(api: FastifyInstance, context: ConsoleContext):
     return { rows: await listUsers(db, id) };
   });
   api.post('/organizations', ADMIN, async (request): Promise<Organization> => {
-    const slug = fieldOf(request.body, 'slug') ?? '';
-    if (!ORGANIZATION_SLUG.test(slug))
-      throw new BadRequest('slug', 'must be 1 to 63 lower-case letters, digits and dashes, e.g. acme');
-    const name = nameOf(request.body, 'name') ?? slug;
-    const made = await changes(request, anyReasonOf(request.body)).createOrganization(slug, name);
+    const { slug, name = slug } = readBody(newOrganization, request.body);
+    const made = await changes(request).createOrganization(slug, name);
     if (!made)
       throw new Conflict(
         `the slug "${slug}" is taken, perhaps by a deleted organization; choose another one`,
@@ -65,38 +57,29 @@ export function addOrganizations(api: FastifyInstance, context: ConsoleContext):
   });
   api.post('/organizations/:slug/rename', ADMIN, async (request): Promise<Organization> => {
     const slug = slugOf(request);
-    const name = nameOf(request.body, 'name');
-    if (name === undefined) throw new BadRequest('name', 'is missing; give the new name');
-    const renamed = await changes(request, anyReasonOf(request.body)).renameOrganization(slug, name);
+    const { name } = readBody(renamedOrganization, request.body);
+    const renamed = await changes(request).renameOrganization(slug, name);
     const organization = found(renamed, noOrganization(slug));
     await context.changed();
     return organization;
   });
   api.post('/organizations/:slug/delete', ADMIN, async (request) => {
     const slug = slugOf(request);
-    const reason = reasonOf(request.body);
-    if (fieldOf(request.body, 'slug') !== slug)
-      throw new BadRequest('slug', `must be ${slug}, to confirm: this cannot be undone`);
-    const gone = found(await changes(request, reason).deleteOrganization(slug), noOrganization(slug));
+    readBody(deletedOrganization(slug), request.body);
+    const gone = found(await changes(request).deleteOrganization(slug), noOrganization(slug));
     return { ...gone, published: await publish(context) };
   });
 
   api.post('/organizations/:slug/users/:id/rename', ADMIN, async (request) => {
     const id = idOf(request.params, 'id', 'person');
-    const name = {
-      firstName: nameOf(request.body, 'firstName') ?? '',
-      lastName: nameOf(request.body, 'lastName') ?? '',
-    };
-    if (name.firstName === '' && name.lastName === '')
-      throw new BadRequest('lastName', 'and firstName are both empty; delete the person to remove the name');
+    const name = readBody(renamedPerson('delete the person to remove the name'), request.body);
     const organization = await existing(db, slugOf(request));
-    const by = changes(request, anyReasonOf(request.body));
-    return replaced(context, request, await by.renameUser(organization, id, name), name);
+    return replaced(context, request, await changes(request).renameUser(organization, id, name), name);
   });
   api.post('/organizations/:slug/users/:id/delete', ADMIN, async (request) => {
     const id = idOf(request.params, 'id', 'person');
-    const by = changes(request, reasonOf(request.body));
-    const gone = await by.deleteUser(await existing(db, slugOf(request)), id);
+    readBody(reasoned, request.body);
+    const gone = await changes(request).deleteUser(await existing(db, slugOf(request)), id);
     return replaced(context, request, gone, { firstName: '', lastName: '' });
   });
 }
@@ -104,8 +87,8 @@ export function addOrganizations(api: FastifyInstance, context: ConsoleContext):
 /** Returns the function that makes the changes of a request in the operator's name. */
 export const changesOf =
   ({ openWriter }: ConsoleContext) =>
-  (request: FastifyRequest, reason: string | undefined) =>
-    administration(openWriter().store.db, deciderOf(request, reason));
+  (request: FastifyRequest) =>
+    administration(openWriter().store.db, deciderOf(request, readBody(givenDecider, request.body).reason));
 
 /** Publishes a change and notifies open pages. @returns false if the cache is down, and is updated later */
 export async function publish({ openWriter, changed }: ConsoleContext): Promise<boolean> {

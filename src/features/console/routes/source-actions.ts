@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { cancelledRun, reasoned, retiredSource } from '../../../app/actions/inputs.ts';
 import { disableSource, retireSource } from '../../../app/actions/source.ts';
 import { inspectConfig } from '../../../config/config.ts';
 import { sourceSettings } from '../../../config/source-settings.ts';
 import type { Decider } from '../../../domain/operator.ts';
 import { deciderOf } from '../../../ops/access.ts';
-import { anyFieldOf, BadRequest, Conflict, found, NotFound, reasonOf } from '../../../ops/parameters.ts';
+import { Conflict, found, NotFound, readBody } from '../../../ops/parameters.ts';
 import { enableSource } from '../../../sync/runs/disabled.ts';
 import { cancelRun } from '../../../sync/runs/live.ts';
 import { previewRetirement, type Retirement } from '../../../sync/runs/retire.ts';
@@ -21,7 +22,8 @@ export function addSourceActions(api: FastifyInstance, context: ConsoleContext):
   /** Adds a route that changes a source, and notifies open pages. */
   const addAction = <T>(name: string, change: (id: string, decider: Decider, body: unknown) => Promise<T>) =>
     api.post(`/sources/:id/${name}`, async (request) => {
-      const done = await change(idOf(request), deciderOf(request, reasonOf(request.body)), request.body);
+      const { reason } = readBody(reasoned, request.body);
+      const done = await change(idOf(request), deciderOf(request, reason), request.body);
       await changed();
       return done;
     });
@@ -43,9 +45,7 @@ export function addSourceActions(api: FastifyInstance, context: ConsoleContext):
     return { source: id, disabled: null };
   });
   addAction('cancel', async (id, decider, body): Promise<CancelledRun> => {
-    const run = anyFieldOf(body, 'run');
-    if (typeof run !== 'number' || !Number.isSafeInteger(run))
-      throw new BadRequest('run', 'must be the number of the run');
+    const { run } = readBody(cancelledRun, body);
     const { outcome } = await cancelRun(openWriter().store.db, id, run, decider);
     if (outcome === 'unknown') throw new NotFound(`there is no source ${id}`);
     if (outcome === 'idle') throw new Conflict(`run ${run} of ${id} is not running; reload this page`);
@@ -53,9 +53,7 @@ export function addSourceActions(api: FastifyInstance, context: ConsoleContext):
   });
   api.get('/sources/:id/retirement', (request): Promise<RetirementAnswer> => known(idOf(request)));
   addAction('retire', async (id, decider, body): Promise<Retired> => {
-    const { confirm } = body as { confirm?: unknown };
-    if (confirm !== id)
-      throw new BadRequest('confirm', `must be the id of the source, ${JSON.stringify(id)}, to confirm`);
+    readBody(retiredSource(id), body);
     if (config.sources.some((source) => source.id === id)) {
       throw new Conflict(
         `${id} is configured: its next run would publish everything again; remove it from the configuration of every worker first, and restart the workers`,

@@ -1,12 +1,14 @@
 import type { FastifyInstance } from 'fastify';
+import { givenDecider } from '../../../app/actions/inputs.ts';
 import { requestRun } from '../../../app/actions/source.ts';
 import { quarantinedRows } from '../../../db/quarantine.ts';
 import { EXCLUSION_MEANINGS } from '../../../domain/exclusion.ts';
+import { BadInput } from '../../../domain/input.ts';
 import { groupReasons, quarantineKey } from '../../../domain/rejected-rows.ts';
 import { nextSlots, scheduleInWords } from '../../../domain/schedule.ts';
 import { readInstant } from '../../../domain/text/time-span.ts';
 import { deciderOf } from '../../../ops/access.ts';
-import { anyReasonOf, BadRequest, Conflict, NotFound, textOf, windowOf } from '../../../ops/parameters.ts';
+import { Conflict, NotFound, readBody, textOf, windowOf } from '../../../ops/parameters.ts';
 import { excludedMachines } from '../queries/machines.ts';
 import { sourceTimeline } from '../queries/timeline.ts';
 import type {
@@ -84,7 +86,7 @@ export function addSources(api: FastifyInstance, context: ConsoleContext): void 
     const id = idOfSource(request.params);
     const { disabled } = (await stored()).status.find((each) => each.id === id) ?? {};
     if (disabled) throw new Conflict(`${id} is disabled, by ${disabled.by}; enable it first`);
-    const decider = deciderOf(request, anyReasonOf(request.body));
+    const decider = deciderOf(request, readBody(givenDecider, request.body).reason);
     const source = sources.find((each) => each.id === id);
     if (!source) throw new NotFound(`there is no source ${id} in the configuration`);
     return { source: id, ...(await requestRun(openWriter().store.db, source, decider)) };
@@ -96,5 +98,5 @@ function instantOf(query: unknown, name: string): string | undefined {
   if (text === undefined) return undefined;
   const isInstant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z$/.test(text);
   if (isInstant && readInstant(text)) return text;
-  throw new BadRequest(name, `must be an instant such as 2026-01-31T12:00:00Z; it is "${text}"`);
+  throw new BadInput(name, `must be an instant such as 2026-01-31T12:00:00Z; it is "${text}"`);
 }
