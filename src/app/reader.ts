@@ -36,7 +36,7 @@ import {
 } from './connections.ts';
 import { Disposer } from './disposer.ts';
 import { FEATURES } from './features.ts';
-import { sourceFinder } from './next-run.ts';
+import { sourceFinder } from './find-source.ts';
 
 export interface Reader extends AsyncDisposable {
   readonly catalogue: CatalogueReader;

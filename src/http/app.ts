@@ -22,7 +22,7 @@ import { RateLimit } from './protocol/rate-limit.ts';
 import { clientAddress, hasBadHost, isProxyOf } from './protocol/request.ts';
 import { answerUpgradesAndExpects, bodyRefuser, type Refuse, refuser } from './protocol/transport.ts';
 import { inOrder, Pipelined, Turns } from './protocol/turns.ts';
-import { recorder } from './record.ts';
+import { recorder } from './record-requests.ts';
 import type { ResponseCache } from './response-cache.ts';
 import { clusterOperations } from './routes/clusters.ts';
 import { type AddPage, addHealth, HEALTH_PATHS, type Readiness } from './routes/health.ts';

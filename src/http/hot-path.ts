@@ -15,7 +15,7 @@ import { accepts } from './protocol/negotiate.ts';
 import type { RateLimit } from './protocol/rate-limit.ts';
 import { type AddressOf, addressKey, hasBadHost, requestIdOf } from './protocol/request.ts';
 import type { Pipelined } from './protocol/turns.ts';
-import type { RecordedRequest, Recorder } from './record.ts';
+import type { RecordedRequest, Recorder } from './record-requests.ts';
 import type { ResponseCache } from './response-cache.ts';
 
 export interface HotPathDeps {

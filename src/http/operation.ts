@@ -17,7 +17,7 @@ import { accepts } from './protocol/negotiate.ts';
 import { type Parameters, requestSchemas, type Values } from './protocol/parameters.ts';
 import { NOT_ACCEPTABLE, NOT_FOUND, Problem, sendProblem } from './protocol/problem.ts';
 import type { Turns } from './protocol/turns.ts';
-import type { Recorder } from './record.ts';
+import type { Recorder } from './record-requests.ts';
 import { type ResponseCache, SHARED } from './response-cache.ts';
 import type { SendAnswer } from './send.ts';
 

@@ -8,7 +8,7 @@ import { INTERNAL_ERROR, plainProblem, sendProblem, unavailable } from './protoc
 import { repairedTarget, requestIdOf } from './protocol/request.ts';
 import { clientErrorHandler } from './protocol/transport.ts';
 import { ClientLeft } from './protocol/turns.ts';
-import type { Recorder } from './record.ts';
+import type { Recorder } from './record-requests.ts';
 
 const BAD_TARGET = plainProblem(
   400,

@@ -15,7 +15,7 @@ import {
 import { lifeOf } from './places.ts';
 import type { Parameters, Values } from './protocol/parameters.ts';
 import { Problem, sendProblem } from './protocol/problem.ts';
-import type { Recorder } from './record.ts';
+import type { Recorder } from './record-requests.ts';
 import { TokenChecks } from './token-check.ts';
 
 export interface StreamAnswer {

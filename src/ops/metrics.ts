@@ -4,9 +4,9 @@ import type { Database } from '../db/connection/client.ts';
 import { reasonCounts } from '../db/quarantine.ts';
 import { sourceStatus } from '../db/sources.ts';
 import { dirtyDocumentCounts } from '../db/versions.ts';
-import { gaugesOf, latest, type Series } from './latest.ts';
 import { RequestCounts } from './request-counts.ts';
 import { addRequestSeries } from './request-series.ts';
+import { gaugesOf, latest, type Series } from './scrape-reads.ts';
 import { addSourceGauges } from './source-gauges.ts';
 
 const LAGS = [0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 300, 3600];

@@ -1,6 +1,6 @@
 import type { Job, Queue } from 'bullmq';
 import type { Registry } from 'prom-client';
-import { gaugesOf, latest, type Series } from './latest.ts';
+import { gaugesOf, latest, type Series } from './scrape-reads.ts';
 
 const STATES = ['waiting', 'active', 'delayed', 'completed', 'failed'] as const;
 

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import type { SourceReasons } from '../db/quarantine.ts';
 import type { RegionStatus, SourceStatus } from '../db/sources.ts';
-import { gaugesOf, latest, type Series } from './latest.ts';
+import { gaugesOf, latest, type Series } from './scrape-reads.ts';
 
 export interface SourceFacts
   extends Omit<SourceStatus, 'kind' | 'counted' | 'lastRun' | 'lastEnded' | 'failingSince' | 'regions'> {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { groupRuns } from '../../packages/console/src/lib/group-runs.ts';
-import type { TimelineEntry, TimelineRun } from '../../src/features/console/routes/api.ts';
+import type { TimelineEntry, TimelineRun } from '../../src/features/console/routes/answers.ts';
 
 const run = (id: number, outcome: string, more: Partial<TimelineRun> = {}): TimelineEntry => ({
   kind: 'run',

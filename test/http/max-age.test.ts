@@ -1,7 +1,7 @@
 /** `Cache-Control: max-age` of requests: old data is refused on every path to an answer. */
 import { pino } from 'pino';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { nextRun, sourceFinder } from '../../src/app/next-run.ts';
+import { nextRun, sourceFinder } from '../../src/app/find-source.ts';
 import { createToken } from '../../src/db/tokens.ts';
 import { SCOPES } from '../../src/domain/scope.ts';
 import type { ExportReader } from '../../src/features/exports/routes.ts';

@@ -79,13 +79,13 @@ const scope = z.enum(SCOPES, {
   error: ({ input }) => `${JSON.stringify(input)} is not a scope; use ${SCOPES.join(' or ')}`,
 });
 
+const SCOPE_LIST = `must be a list of one or more of ${SCOPES.join(', ')}, each once`;
+
 export const newToken = tokenTerms.extend({
   scopes: z
-    .array(scope, `must be a list of one or more of ${SCOPES.join(', ')}, each once`)
-    .refine(
-      (scopes) => scopes.length > 0 && new Set(scopes).size === scopes.length,
-      `must be a list of one or more of ${SCOPES.join(', ')}, each once`,
-    ),
+    .array(scope, SCOPE_LIST)
+    .refine((given) => given.length > 0 && new Set(given).size === given.length, SCOPE_LIST)
+    .transform((given) => SCOPES.filter((each) => given.includes(each))),
 });
 
 /** How long the old token stays valid, in milliseconds; 0 unless given. */

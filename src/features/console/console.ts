@@ -11,7 +11,7 @@ import type { OpsPart } from '../../ops/feature-routes.ts';
 import { shared } from '../../ops/shared-reads.ts';
 import { lastWorkerSign } from '../../sync/runs/slots.ts';
 import { sourceStrips } from './queries/runs.ts';
-import { MARK, type Overview } from './routes/api.ts';
+import { MARK, type Overview } from './routes/answers.ts';
 import { addAssets } from './routes/assets.ts';
 import { addAudit } from './routes/audit.ts';
 import { addChanges } from './routes/changes.ts';

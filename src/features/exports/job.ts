@@ -16,7 +16,7 @@ import type { Store } from '../../db/connection/connect.ts';
 import { readLineage } from '../../db/lineage.ts';
 import { withTimeout } from '../../domain/clock.ts';
 import { messageOf } from '../../domain/errors.ts';
-import { gaugesOf, latest, type Series } from '../../ops/latest.ts';
+import { gaugesOf, latest, type Series } from '../../ops/scrape-reads.ts';
 import { type ExportState, exportState } from './export-state.ts';
 import type { Made } from './make.ts';
 import type { MakeThreadData, MakeThreadMessage } from './make-thread.ts';

@@ -156,7 +156,10 @@ const span = z
   .transform((text, context) => {
     const ms = text === undefined ? undefined : snoozeSpan(text);
     if (ms !== undefined) return ms;
-    context.addIssue({ code: 'custom', message: 'must be a span such as 30m, 4h or 7d, at most 30d' });
+    context.addIssue({
+      code: 'custom',
+      message: `must be a span such as 30m, 4h or 7d, at most 30d${text === undefined ? '' : `; it is ${JSON.stringify(text)}`}`,
+    });
     return z.NEVER;
   });
 

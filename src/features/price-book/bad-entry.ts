@@ -17,8 +17,9 @@ export const ENTRY_FIELDS = [
 
 /** An entry, or a change of a book, is refused. Nothing was stored. */
 export class BadEntry extends BadInput {
-  constructor(field: Field, problem: string, remedy: string) {
-    super(field, `${problem}; ${remedy}`);
+  /** @param remedy unless the problem states it */
+  constructor(field: Field, problem: string, remedy?: string) {
+    super(field, remedy === undefined ? problem : `${problem}; ${remedy}`);
   }
 
   /** Returns this failure with the place of the entry in a file, from 1. */

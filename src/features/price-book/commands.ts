@@ -16,7 +16,7 @@ import { alignedTable, printJson, show, updatedLater } from '../../cli/terminal/
 import type { Environment } from '../../config/source-config.ts';
 import type { Database } from '../../db/connection/client.ts';
 import { findOrganization, type Organization } from '../../db/organizations.ts';
-import type { GivenEntry, PriceBookAnswer, ShownEntry } from './api.ts';
+import type { GivenEntry, PriceBookAnswer, ShownEntry } from './answers.ts';
 import { BadEntry, ENTRY_FIELDS } from './bad-entry.ts';
 import { readNames } from './names.ts';
 import { readPriceBookFile } from './read-file.ts';

@@ -9,7 +9,7 @@ import { findOrganization, type Organization } from '../../db/organizations.ts';
 import { deciderOf } from '../../ops/access.ts';
 import type { OpsApi, OpsPart } from '../../ops/feature-routes.ts';
 import { Conflict, choiceOf, found, idOf, NotFound, readBody } from '../../ops/parameters.ts';
-import type { AddedEntry, EndedEntry, EntryPreview, PriceBookAnswer } from './api.ts';
+import type { AddedEntry, EndedEntry, EntryPreview, PriceBookAnswer } from './answers.ts';
 import { BadEntry } from './bad-entry.ts';
 import { readNames } from './names.ts';
 import { previewEntry } from './preview.ts';

@@ -1,7 +1,7 @@
 /** Finds providers, regions and machines by the names that people use. */
 import type { Sql } from '../../db/connection/client.ts';
 import { readPlace } from '../../domain/text/names.ts';
-import type { GivenEntry } from './api.ts';
+import type { GivenEntry } from './answers.ts';
 import { BadEntry } from './bad-entry.ts';
 
 export interface Names {

@@ -11,7 +11,7 @@ import {
   readOrganization,
   shownMonth,
 } from '../../market/market.ts';
-import type { EntryPreview, GivenEntry, MonthCost } from './api.ts';
+import type { EntryPreview, GivenEntry, MonthCost } from './answers.ts';
 import { readNames } from './names.ts';
 import type { BegunEntry } from './plan-import.ts';
 import { entryToAdd } from './write.ts';

@@ -3,7 +3,7 @@ import { decimal } from '../../domain/prices/price.ts';
 import type { PriceBookEntry } from '../../domain/prices/price-book.ts';
 import { PRICE_TERMS, type PriceTerm } from '../../domain/prices/term.ts';
 import { readInstant } from '../../domain/text/time-span.ts';
-import type { GivenEntry } from './api.ts';
+import type { GivenEntry } from './answers.ts';
 import { BadEntry, type Field } from './bad-entry.ts';
 import type { Names } from './names.ts';
 

@@ -2,7 +2,7 @@
 import type { Sql } from '../../db/connection/client.ts';
 import { instant } from '../../db/connection/instant-text.ts';
 import type { Organization } from '../../db/organizations.ts';
-import type { GivenEntry, PriceBookAnswer, PriceBookFile, ShownEntry } from './api.ts';
+import type { GivenEntry, PriceBookAnswer, PriceBookFile, ShownEntry } from './answers.ts';
 import { ENTRY_FIELDS } from './bad-entry.ts';
 
 /** Returns a book, the newest entry first. @param endedToo includes ended entries */

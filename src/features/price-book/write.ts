@@ -8,7 +8,7 @@ import { RAISE } from '../../db/versions.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { overlap, type PriceBookEntry } from '../../domain/prices/price-book.ts';
 import { BOOK_ENTRY_JSON } from '../../snapshot/document/load.ts';
-import type { GivenEntry, PriceBookFile } from './api.ts';
+import type { GivenEntry, PriceBookFile } from './answers.ts';
 import { BadEntry } from './bad-entry.ts';
 import type { Names } from './names.ts';
 import { atPlace, type BegunEntry, begun, hasEnded, type ImportPlan, planImport } from './plan-import.ts';

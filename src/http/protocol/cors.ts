@@ -3,7 +3,7 @@
  * fields, also errors and hot answers.
  */
 import type { IncomingMessage, OutgoingHttpHeader, RequestListener, ServerResponse } from 'node:http';
-import { NO_ROUTE, type Recorder } from '../record.ts';
+import { NO_ROUTE, type Recorder } from '../record-requests.ts';
 import { type AddressOf, hasBadHost, requestIdOf } from './request.ts';
 
 export type CorsOrigins = '*' | readonly string[];

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { guard } from '../auth.ts';
 import type { OperationDeps } from '../operation.ts';
 import { METHOD_NOT_ALLOWED, METHODS, sendProblem, UNKNOWN_PATH } from '../protocol/problem.ts';
-import { NO_ROUTE } from '../record.ts';
+import { NO_ROUTE } from '../record-requests.ts';
 
 /** Uses an ordinary route, because the framework's not-found handler would parse a body before the token is verified. */
 export function addNotFound(

@@ -9,7 +9,7 @@ import type {
   MadeToken,
   TokensAnswer,
   UsersAnswer,
-} from '../../../src/features/console/routes/api.ts';
+} from '../../../src/features/console/routes/answers.ts';
 import { addOperators, Browser } from '../operators/accounts-scene.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
 

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { activityMark } from '../../../src/features/console/console.ts';
 import { auditRecords } from '../../../src/features/console/queries/audit.ts';
-import type { Overview } from '../../../src/features/console/routes/api.ts';
+import type { Overview } from '../../../src/features/console/routes/answers.ts';
 import type { AlertsAnswer, DeliveriesAnswer } from '../../../src/features/notifications/answers.ts';
 import { deliver } from '../../../src/features/notifications/deliver.ts';
 import { evaluateAlerts } from '../../../src/features/notifications/evaluate.ts';

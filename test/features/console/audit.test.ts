@@ -3,7 +3,7 @@ import { audit } from '../../../src/db/audit.ts';
 import type { Decider } from '../../../src/domain/operator.ts';
 import { activityMark } from '../../../src/features/console/console.ts';
 import type { AuditTerms } from '../../../src/features/console/queries/audit.ts';
-import type { AuditAnswer } from '../../../src/features/console/routes/api.ts';
+import type { AuditAnswer } from '../../../src/features/console/routes/answers.ts';
 import { addOrganizations } from './clusters-scene.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
 

@@ -5,7 +5,7 @@ import type {
   ChangesAnswer,
   MachineChange,
   RunAnswer,
-} from '../../../src/features/console/routes/api.ts';
+} from '../../../src/features/console/routes/answers.ts';
 import { type ConsoleScene, HEADERS, openConsoleScene } from './scene.ts';
 
 let scene: ConsoleScene;

@@ -1,7 +1,7 @@
 /** The charts of the overview: runs from PostgreSQL, jobs from BullMQ. */
 import { Worker } from 'bullmq';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ChartsAnswer } from '../../../src/features/console/routes/api.ts';
+import type { ChartsAnswer } from '../../../src/features/console/routes/answers.ts';
 import { jobCounts } from '../../../src/features/console/routes/queues.ts';
 import { openRedis } from '../../../src/redis/redis.ts';
 import { METRICS, QUEUE_PREFIX } from '../../../workers/queues.ts';

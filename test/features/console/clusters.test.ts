@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FoundCluster, FoundClusters } from '../../../src/features/console/queries/clusters.ts';
-import type { ClusterAnswer } from '../../../src/features/console/routes/api.ts';
+import type { ClusterAnswer } from '../../../src/features/console/routes/answers.ts';
 import { disk } from '../../sync/clusters/rows.ts';
 import { addOrganizations, atHetzner, statesClusters } from './clusters-scene.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';

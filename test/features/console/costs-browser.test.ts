@@ -2,8 +2,12 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { StoredTerms } from '../../../src/domain/prices/term.ts';
-import type { ClusterAnswer, CostsAnswer, MachineAnswer } from '../../../src/features/console/routes/api.ts';
-import type { EntryPreview } from '../../../src/features/price-book/api.ts';
+import type {
+  ClusterAnswer,
+  CostsAnswer,
+  MachineAnswer,
+} from '../../../src/features/console/routes/answers.ts';
+import type { EntryPreview } from '../../../src/features/price-book/answers.ts';
 import {
   CHROMIUM,
   hasChromium,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BadInput } from '../../../src/domain/input.ts';
-import type { BatchRecord, HeldPreview, ShownBatch } from '../../../src/features/console/routes/api.ts';
+import type { BatchRecord, HeldPreview, ShownBatch } from '../../../src/features/console/routes/answers.ts';
 import { changesPage } from '../../../src/features/console/routes/held.ts';
 import type { CatalogueDiff } from '../../../src/sync/catalogue/match.ts';
 import { type ConsoleScene, HEADERS, openConsoleScene } from './scene.ts';

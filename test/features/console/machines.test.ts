@@ -5,7 +5,7 @@ import type {
   MachinesAnswer,
   PlacesAnswer,
   PointsAnswer,
-} from '../../../src/features/console/routes/api.ts';
+} from '../../../src/features/console/routes/answers.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
 
 let scene: ConsoleScene;

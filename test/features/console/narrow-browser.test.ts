@@ -1,6 +1,6 @@
 /** The pages of lists on a phone, failures of a page, and addresses that lead nowhere. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { BatchRecord } from '../../../src/features/console/routes/api.ts';
+import type { BatchRecord } from '../../../src/features/console/routes/answers.ts';
 import { CHROMIUM, hasChromium, overflows, overlaps, PHONE, seriousFindings } from '../../support/browser.ts';
 import { needs } from '../../support/needs.ts';
 import { until } from '../../support/until.ts';

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inPackage } from '../../../src/config/package.ts';
-import { MARK, type Overview } from '../../../src/features/console/routes/api.ts';
+import { MARK, type Overview } from '../../../src/features/console/routes/answers.ts';
 import { until } from '../../support/until.ts';
 import { type ConsoleScene, HEADERS, openConsoleScene } from './scene.ts';
 

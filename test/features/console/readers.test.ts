@@ -1,6 +1,6 @@
 /** The preview of a held batch, and the readers' answers after its approval. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { BatchRecord, ReadersAnswer, ShownBatch } from '../../../src/features/console/routes/api.ts';
+import type { BatchRecord, ReadersAnswer, ShownBatch } from '../../../src/features/console/routes/answers.ts';
 import { loadContent } from '../../../src/snapshot/document/load.ts';
 import { type ConsoleScene, HEADERS, openConsoleScene } from './scene.ts';
 

@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { auditRecords } from '../../../src/features/console/queries/audit.ts';
-import type { ShownSetting, SourceAnswer, TimelineAnswer } from '../../../src/features/console/routes/api.ts';
+import type {
+  ShownSetting,
+  SourceAnswer,
+  TimelineAnswer,
+} from '../../../src/features/console/routes/answers.ts';
 import { Browser } from '../operators/accounts-scene.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
 

@@ -7,7 +7,7 @@ import type {
   RejectedAnswer,
   SourceAnswer,
   TimelineAnswer,
-} from '../../../src/features/console/routes/api.ts';
+} from '../../../src/features/console/routes/answers.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
 
 let scene: ConsoleScene;

@@ -1,11 +1,11 @@
 /** Accounts by OpenID Connect: issuer and subject identify a person, and a verified address names the account. */
 import { describe, expect, it } from 'vitest';
+import { neutralName } from '../../../src/features/operators/claims.ts';
 import {
   issueToken,
   listOperators,
   setOperatorByOidc,
 } from '../../../src/features/operators/db/operators.ts';
-import { neutralName } from '../../../src/features/operators/oidc.ts';
 import { OPERATOR } from '../../sync/scene.ts';
 import { addOperators, Browser } from './accounts-scene.ts';
 import {

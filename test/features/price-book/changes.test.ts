@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { auditRecords } from '../../../src/features/console/queries/audit.ts';
-import type { GivenEntry, PriceBookFile } from '../../../src/features/price-book/api.ts';
+import type { GivenEntry, PriceBookFile } from '../../../src/features/price-book/answers.ts';
 import { readNames } from '../../../src/features/price-book/names.ts';
 import { readPriceBookFile } from '../../../src/features/price-book/read-file.ts';
 import { fileOf, readPriceBook } from '../../../src/features/price-book/stored.ts';

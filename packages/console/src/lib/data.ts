@@ -1,6 +1,6 @@
 /** Sends requests to the routes of the console. */
 import { useEffect, useState } from 'preact/hooks';
-import { type Failure, MARK } from '../../../../src/features/console/routes/api.ts';
+import { type Failure, MARK } from '../../../../src/features/console/routes/answers.ts';
 import { hearMark, useChanges } from './live.ts';
 import { signInAgain } from './session.ts';
 

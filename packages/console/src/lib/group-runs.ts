@@ -1,5 +1,5 @@
 /** Groups equal consecutive runs of a timeline. Pure. */
-import type { TimelineEntry, TimelineRun } from '../../../../src/features/console/routes/api.ts';
+import type { TimelineEntry, TimelineRun } from '../../../../src/features/console/routes/answers.ts';
 
 /** One line of a timeline: an entry, or a group of consecutive equal runs, newest first. */
 export type TimelineLine =

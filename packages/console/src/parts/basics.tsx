@@ -1,7 +1,7 @@
 /** Small parts that all views use. */
 import { type ComponentChildren, Fragment } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import type { Severity, ShownSource } from '../../../../src/features/console/routes/api.ts';
+import type { Severity, ShownSource } from '../../../../src/features/console/routes/answers.ts';
 import type { Answer } from '../lib/data.ts';
 import { ago, ahead, count, span, utc } from '../lib/format.ts';
 import { useNow } from '../lib/live.ts';

@@ -1,4 +1,4 @@
-import type { CancelledRun } from '../../../../src/features/console/routes/api.ts';
+import type { CancelledRun } from '../../../../src/features/console/routes/answers.ts';
 import { act } from '../lib/data.ts';
 import { RequireRole } from '../lib/session.ts';
 import { DialogButton, Reason, textFields } from './form-dialog.tsx';

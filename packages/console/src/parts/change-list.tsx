@@ -7,7 +7,7 @@ import type {
   ClusterChange,
   MachineChange,
   MachineState,
-} from '../../../../src/features/console/routes/api.ts';
+} from '../../../../src/features/console/routes/answers.ts';
 import { count, memory } from '../lib/format.ts';
 import { filtersOf, type Place, queryOf } from '../lib/router.ts';
 import { Ago, Badge, type Tone } from './basics.tsx';

@@ -1,4 +1,4 @@
-import type { Freshness } from '../../../../src/features/console/routes/api.ts';
+import type { Freshness } from '../../../../src/features/console/routes/answers.ts';
 import { span } from '../lib/format.ts';
 
 /** The bar warns above this share of the objective. */

@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks';
 import uPlot from 'uplot';
-import type { MachineAnswer } from '../../../../src/features/console/routes/api.ts';
+import type { MachineAnswer } from '../../../../src/features/console/routes/answers.ts';
 import { axisStyle, colourOf, useChart } from '../lib/canvas.ts';
 import { axisTimes } from '../lib/format.ts';
 

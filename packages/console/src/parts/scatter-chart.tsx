@@ -1,6 +1,6 @@
 /** A chart of price against size on logarithmic scales. People without a pointer use the table below the chart. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { MachinePoint } from '../../../../src/features/console/routes/api.ts';
+import type { MachinePoint } from '../../../../src/features/console/routes/answers.ts';
 import { widthIn } from '../lib/canvas.ts';
 import { hourly, memory } from '../lib/format.ts';
 import { navigate } from '../lib/router.ts';

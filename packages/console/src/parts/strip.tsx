@@ -1,6 +1,6 @@
 /** The last runs of a source as bars. Height and colour show the outcome. */
 import { useState } from 'preact/hooks';
-import type { StripRun } from '../../../../src/features/console/routes/api.ts';
+import type { StripRun } from '../../../../src/features/console/routes/answers.ts';
 import { utc } from '../lib/format.ts';
 
 const BAR = 6;

@@ -1,6 +1,6 @@
 /** The audit log: all actions of people, newest first. */
 import { detailsText } from '../../../../src/domain/operator.ts';
-import type { AuditAnswer, AuditEntry, AuditTerms } from '../../../../src/features/console/routes/api.ts';
+import type { AuditAnswer, AuditEntry, AuditTerms } from '../../../../src/features/console/routes/answers.ts';
 import { useData } from '../lib/data.ts';
 import { addressWith, filtersOf, type Place, queryOf } from '../lib/router.ts';
 import { Ago, Progress, Title } from '../parts/basics.tsx';

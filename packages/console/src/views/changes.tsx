@@ -1,5 +1,5 @@
 /** The changes of all sources since a chosen time. */
-import type { ChangesAnswer, PlacesAnswer } from '../../../../src/features/console/routes/api.ts';
+import type { ChangesAnswer, PlacesAnswer } from '../../../../src/features/console/routes/answers.ts';
 import { useData } from '../lib/data.ts';
 import { counted, utc } from '../lib/format.ts';
 import { addressWith, filtersOf, type Place } from '../lib/router.ts';

@@ -1,5 +1,5 @@
 /** Operators: role, way of signing in, last use. Commands change them. */
-import type { OperatorsAnswer } from '../../../../src/features/console/routes/api.ts';
+import type { OperatorsAnswer } from '../../../../src/features/console/routes/answers.ts';
 import { useData } from '../lib/data.ts';
 import { counted } from '../lib/format.ts';
 import { Ago, Badge, Progress, Title } from '../parts/basics.tsx';

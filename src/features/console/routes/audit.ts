@@ -11,7 +11,7 @@ import {
   auditPage,
   auditTerms,
 } from '../queries/audit.ts';
-import type { AuditAnswer, AuditEntry } from './api.ts';
+import type { AuditAnswer, AuditEntry } from './answers.ts';
 import type { ConsoleContext } from './context.ts';
 
 const OPERATOR = { config: { access: 'operator' } } as const;

@@ -14,7 +14,7 @@ import {
 } from '../queries/machine-changes.ts';
 import { type RunRecord, runNeighbours, runRecord, runRequests } from '../queries/runs.ts';
 import { isKept, type RunDiff, unshown } from '../queries/timeline.ts';
-import type { ChangesAnswer, RunAnswer } from './api.ts';
+import type { ChangesAnswer, RunAnswer } from './answers.ts';
 import type { ConsoleContext } from './context.ts';
 
 const SINCE = '24h';

@@ -4,7 +4,7 @@ import { dirtyDocumentCounts } from '../../../db/versions.ts';
 import { shared } from '../../../ops/shared-reads.ts';
 import { pendingBacklog } from '../queries/batches.ts';
 import { type RunStep, runSteps, type Steps } from '../queries/runs.ts';
-import type { ChartsAnswer } from './api.ts';
+import type { ChartsAnswer } from './answers.ts';
 import type { ConsoleContext } from './context.ts';
 import { jobCounts } from './queues.ts';
 

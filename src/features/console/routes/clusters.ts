@@ -9,7 +9,7 @@ import {
   type FoundClusters,
   searchClusters,
 } from '../queries/clusters.ts';
-import type { ClusterAnswer } from './api.ts';
+import type { ClusterAnswer } from './answers.ts';
 import type { ConsoleContext } from './context.ts';
 import { costOfCluster } from './costs/costs.ts';
 

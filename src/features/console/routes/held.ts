@@ -27,7 +27,7 @@ import type {
   HeldRow,
   ReadersAnswer,
   ShownBatch,
-} from './api.ts';
+} from './answers.ts';
 import type { ConsoleContext } from './context.ts';
 
 const LISTED = 200;

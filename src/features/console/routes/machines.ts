@@ -22,7 +22,7 @@ import {
   machinePoints,
   searchMachines,
 } from '../queries/machines.ts';
-import type { MachineAnswer, MachinesAnswer, PlacesAnswer, PointsAnswer } from './api.ts';
+import type { MachineAnswer, MachinesAnswer, PlacesAnswer, PointsAnswer } from './answers.ts';
 import type { ConsoleContext } from './context.ts';
 import { machineCosts, machinePriced } from './costs/machine-costs.ts';
 

@@ -21,7 +21,7 @@ import {
   ORGANIZATION_SORTS,
   searchOrganizations,
 } from '../queries/organizations.ts';
-import type { ChangedUser, Published, UsersAnswer } from './api.ts';
+import type { ChangedUser, Published, UsersAnswer } from './answers.ts';
 import type { ConsoleContext } from './context.ts';
 
 export const ADMIN = { config: { access: 'admin' } } as const;

@@ -13,7 +13,7 @@ import type { SourceStatus } from '../../../db/sources.ts';
 import type { OpenAlert } from '../../../domain/alert.ts';
 import { nextSlot } from '../../../domain/schedule.ts';
 import type { SourceStrip } from '../queries/runs.ts';
-import type { OtherProblem, Overview, Problem, QueueDepth, ShownSource } from './api.ts';
+import type { OtherProblem, Overview, Problem, QueueDepth, ShownSource } from './answers.ts';
 
 export interface ConsoleSource extends JudgedSource {
   /** Five cron fields, UTC. */

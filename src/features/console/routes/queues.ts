@@ -2,7 +2,7 @@
 import type { Queue } from 'bullmq';
 import { withTimeout } from '../../../domain/clock.ts';
 import type { Steps } from '../queries/runs.ts';
-import type { JobLines, QueueDepth } from './api.ts';
+import type { JobLines, QueueDepth } from './answers.ts';
 
 const TIMEOUT_MS = 1000;
 const MINUTE_S = 60;

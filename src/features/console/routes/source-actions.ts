@@ -9,7 +9,7 @@ import { Conflict, found, NotFound, readBody } from '../../../ops/parameters.ts'
 import { enableSource } from '../../../sync/runs/disabled.ts';
 import { cancelRun } from '../../../sync/runs/live.ts';
 import { previewRetirement, type Retirement } from '../../../sync/runs/retire.ts';
-import type { CancelledRun, Retired, RetirementAnswer, ShownSetting, Switched } from './api.ts';
+import type { CancelledRun, Retired, RetirementAnswer, ShownSetting, Switched } from './answers.ts';
 import type { ConsoleContext } from './context.ts';
 
 export function addSourceActions(api: FastifyInstance, context: ConsoleContext): void {

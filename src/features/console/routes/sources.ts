@@ -17,7 +17,7 @@ import type {
   RequestedRunAnswer,
   SourceAnswer,
   TimelineAnswer,
-} from './api.ts';
+} from './answers.ts';
 import type { ConsoleContext } from './context.ts';
 import { freshness, judgeSources } from './overview.ts';
 

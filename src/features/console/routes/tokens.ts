@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { newToken, reasoned, rotation } from '../../../app/actions/inputs.ts';
 import { tokenPage } from '../../../db/tokens.ts';
 import { Conflict, found, idOf, NotFound, readBody, windowOf } from '../../../ops/parameters.ts';
-import type { MadeToken, Published, RevokedToken, TokensAnswer } from './api.ts';
+import type { MadeToken, Published, RevokedToken, TokensAnswer } from './answers.ts';
 import type { ConsoleContext } from './context.ts';
 import { ADMIN, changesOf, existing, publish, slugOf, storedOrganization } from './organizations.ts';
 

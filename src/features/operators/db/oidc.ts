@@ -5,7 +5,7 @@ import type { Database } from '../../../db/connection/connect.ts';
 import { and, eq, isNull } from '../../../db/connection/drizzle.ts';
 import { operators } from '../../../db/schema.ts';
 import type { Role } from '../../../domain/operator.ts';
-import { nameOfPerson, type OidcIdentity } from '../oidc.ts';
+import { nameOfPerson, type OidcIdentity } from '../claims.ts';
 import { endSessionsOf } from './sessions.ts';
 
 export interface OidcPerson extends OidcIdentity {

@@ -4,7 +4,7 @@
  */
 import * as client from 'openid-client';
 import { shared } from '../../../ops/shared-reads.ts';
-import { verifiedAddress } from '../oidc.ts';
+import { verifiedAddress } from '../claims.ts';
 import type { OidcSettings } from '../settings.ts';
 
 export interface Flow {

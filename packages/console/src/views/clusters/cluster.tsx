@@ -1,7 +1,10 @@
 /** One cluster: its facts and its changes. */
 import { endsInWords } from '../../../../../src/domain/machine-facts.ts';
 import { CLUSTER_FIELDS } from '../../../../../src/domain/run.ts';
-import type { ClusterAnswer, ClusterHistoryEntry } from '../../../../../src/features/console/routes/api.ts';
+import type {
+  ClusterAnswer,
+  ClusterHistoryEntry,
+} from '../../../../../src/features/console/routes/answers.ts';
 import { useData } from '../../lib/data.ts';
 import { memory, money } from '../../lib/format.ts';
 import { type Place, queryOf } from '../../lib/router.ts';

@@ -4,7 +4,7 @@ import type {
   ClusterTerms,
   FoundCluster,
   FoundClusters,
-} from '../../../../../src/features/console/routes/api.ts';
+} from '../../../../../src/features/console/routes/answers.ts';
 import { useData } from '../../lib/data.ts';
 import { counted } from '../../lib/format.ts';
 import { filtersOf, type Place, queryOf } from '../../lib/router.ts';

@@ -1,6 +1,6 @@
 /** Approves or rejects a pending batch, or undoes a decision. Each action needs a reason. */
 import { useState } from 'preact/hooks';
-import type { Decided, HeldChanges, ShownBatch } from '../../../../../src/features/console/routes/api.ts';
+import type { Decided, HeldChanges, ShownBatch } from '../../../../../src/features/console/routes/answers.ts';
 import { act, messageOf } from '../../lib/data.ts';
 import { useDraft } from '../../lib/draft.ts';
 import { count, counted } from '../../lib/format.ts';

@@ -1,5 +1,5 @@
 /** All held batches: first those that wait for a decision, then the decided ones. */
-import type { BatchRecord } from '../../../../../src/features/console/routes/api.ts';
+import type { BatchRecord } from '../../../../../src/features/console/routes/answers.ts';
 import { useData } from '../../lib/data.ts';
 import { counted } from '../../lib/format.ts';
 import { Ago, Badge, Progress, Title, type Tone } from '../../parts/basics.tsx';

@@ -1,5 +1,5 @@
 /** Previews the API's answer about one machine of a held batch: now, and after approval. */
-import type { ReadersAnswer } from '../../../../../src/features/console/routes/api.ts';
+import type { ReadersAnswer } from '../../../../../src/features/console/routes/answers.ts';
 import { useData } from '../../lib/data.ts';
 import { addressWith, type Place } from '../../lib/router.ts';
 import { Progress } from '../../parts/basics.tsx';

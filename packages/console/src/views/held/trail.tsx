@@ -1,5 +1,5 @@
 /** The history of a held batch: its runs, the batch that replaced it, and the changes of its approval. */
-import type { RunAnswer, ShownBatch } from '../../../../../src/features/console/routes/api.ts';
+import type { RunAnswer, ShownBatch } from '../../../../../src/features/console/routes/answers.ts';
 import { useData } from '../../lib/data.ts';
 import type { Place } from '../../lib/router.ts';
 import { Progress } from '../../parts/basics.tsx';

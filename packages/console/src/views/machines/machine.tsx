@@ -2,7 +2,7 @@
 
 import { EXCLUSION_MEANINGS } from '../../../../../src/domain/exclusion.ts';
 import { FACT_FIELDS, factInWords } from '../../../../../src/domain/machine-facts.ts';
-import type { MachineAnswer } from '../../../../../src/features/console/routes/api.ts';
+import type { MachineAnswer } from '../../../../../src/features/console/routes/answers.ts';
 import { useData } from '../../lib/data.ts';
 import { hourly, memory, utc } from '../../lib/format.ts';
 import { Ago, Badge, Facts, Progress, Title } from '../../parts/basics.tsx';

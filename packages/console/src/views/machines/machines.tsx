@@ -4,7 +4,7 @@ import type {
   MachineSort,
   MachinesAnswer,
   PlacesAnswer,
-} from '../../../../../src/features/console/routes/api.ts';
+} from '../../../../../src/features/console/routes/answers.ts';
 import { useData } from '../../lib/data.ts';
 import { hourly, memory } from '../../lib/format.ts';
 import { addressWith, filtersOf, type Place, queryOf } from '../../lib/router.ts';

@@ -1,4 +1,4 @@
-import type { PointsAnswer } from '../../../../../src/features/console/routes/api.ts';
+import type { PointsAnswer } from '../../../../../src/features/console/routes/answers.ts';
 import { useData } from '../../lib/data.ts';
 import { count, counted } from '../../lib/format.ts';
 import { filtersOf, type Place } from '../../lib/router.ts';

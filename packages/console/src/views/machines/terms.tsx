@@ -1,6 +1,6 @@
 /** Prices of a machine for each term, their history, and the other prices of its region. */
 import { MINUTES_PER_MONTH } from '../../../../../src/domain/prices/price.ts';
-import type { MachineAnswer, PastTerm } from '../../../../../src/features/console/routes/api.ts';
+import type { MachineAnswer, PastTerm } from '../../../../../src/features/console/routes/answers.ts';
 import { hourly, money, utc } from '../../lib/format.ts';
 import { Table } from '../../parts/table.tsx';
 

@@ -1,7 +1,7 @@
 /** What the clusters of an organization cost, and which machines would be cheaper. */
 import { useMemo } from 'preact/hooks';
 import { sumOf } from '../../../../../src/domain/prices/price.ts';
-import type { CostRow, CostShare, CostsAnswer } from '../../../../../src/features/console/routes/api.ts';
+import type { CostRow, CostShare, CostsAnswer } from '../../../../../src/features/console/routes/answers.ts';
 import { useData } from '../../lib/data.ts';
 import { count, counted, money } from '../../lib/format.ts';
 import { type Place, queryOf } from '../../lib/router.ts';

@@ -5,7 +5,7 @@ import type {
   FoundOrganization,
   TokensAnswer,
   UsersAnswer,
-} from '../../../../../src/features/console/routes/api.ts';
+} from '../../../../../src/features/console/routes/answers.ts';
 import { act, useData } from '../../lib/data.ts';
 import { count, counted } from '../../lib/format.ts';
 import { type Place, queryOf } from '../../lib/router.ts';

@@ -3,7 +3,7 @@ import type {
   FoundOrganizations,
   Organization,
   OrganizationSort,
-} from '../../../../../src/features/console/routes/api.ts';
+} from '../../../../../src/features/console/routes/answers.ts';
 import { act, useData } from '../../lib/data.ts';
 import { count, counted } from '../../lib/format.ts';
 import { filtersOf, navigate, type Place, queryOf } from '../../lib/router.ts';

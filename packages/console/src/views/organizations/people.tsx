@@ -1,4 +1,4 @@
-import type { User } from '../../../../../src/features/console/routes/api.ts';
+import type { User } from '../../../../../src/features/console/routes/answers.ts';
 import { act } from '../../lib/data.ts';
 import { count, counted } from '../../lib/format.ts';
 import { DialogButton, Field, Reason, textFields } from '../../parts/form-dialog.tsx';

@@ -1,7 +1,7 @@
 /** The own prices of an organization: list, add and end entries. */
 import { useState } from 'preact/hooks';
 import { PRICE_TERMS } from '../../../../../src/domain/prices/term.ts';
-import type { MachinesAnswer, PlacesAnswer } from '../../../../../src/features/console/routes/api.ts';
+import type { MachinesAnswer, PlacesAnswer } from '../../../../../src/features/console/routes/answers.ts';
 import type {
   AddedEntry,
   EndedEntry,
@@ -9,7 +9,7 @@ import type {
   GivenEntry,
   PriceBookAnswer,
   ShownEntry,
-} from '../../../../../src/features/price-book/api.ts';
+} from '../../../../../src/features/price-book/answers.ts';
 import { act, useData, useDebounced } from '../../lib/data.ts';
 import { count, counted, utc } from '../../lib/format.ts';
 import { addressWith, type Place } from '../../lib/router.ts';

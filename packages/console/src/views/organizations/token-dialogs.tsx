@@ -1,7 +1,11 @@
 /** The buttons that create, rotate and revoke a token, and their dialogs. */
 import { useState } from 'preact/hooks';
 import { SCOPES, type Scope } from '../../../../../src/domain/scope.ts';
-import type { MadeToken, Published, RevokedToken } from '../../../../../src/features/console/routes/api.ts';
+import type {
+  MadeToken,
+  Published,
+  RevokedToken,
+} from '../../../../../src/features/console/routes/answers.ts';
 import { act } from '../../lib/data.ts';
 import { DialogButton, Field, Reason, Select, textFields } from '../../parts/form-dialog.tsx';
 

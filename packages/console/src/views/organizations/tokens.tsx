@@ -6,7 +6,7 @@ import type {
   RevokedToken,
   TokenSummary,
   TokensAnswer,
-} from '../../../../../src/features/console/routes/api.ts';
+} from '../../../../../src/features/console/routes/answers.ts';
 import type { Answer } from '../../lib/data.ts';
 import { utc } from '../../lib/format.ts';
 import type { Place } from '../../lib/router.ts';

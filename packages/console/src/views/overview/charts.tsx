@@ -1,6 +1,6 @@
 /** Charts of the last day: runs, changed rows and jobs. */
 import { useMemo } from 'preact/hooks';
-import type { ChartsAnswer } from '../../../../../src/features/console/routes/api.ts';
+import type { ChartsAnswer } from '../../../../../src/features/console/routes/answers.ts';
 import { useData } from '../../lib/data.ts';
 import { ago, count, counted, span, utc } from '../../lib/format.ts';
 import { useNow, useTick } from '../../lib/live.ts';

@@ -5,7 +5,7 @@ import type {
   Problem,
   QueueDepth,
   ShownSource,
-} from '../../../../../src/features/console/routes/api.ts';
+} from '../../../../../src/features/console/routes/answers.ts';
 import { useData } from '../../lib/data.ts';
 import { count, counted } from '../../lib/format.ts';
 import { filtersOf, type Place } from '../../lib/router.ts';

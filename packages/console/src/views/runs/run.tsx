@@ -1,6 +1,6 @@
 /** One run: cause, outcome, changes and requests. */
 import { causeInWords } from '../../../../../src/domain/run.ts';
-import type { RunAnswer } from '../../../../../src/features/console/routes/api.ts';
+import type { RunAnswer } from '../../../../../src/features/console/routes/answers.ts';
 import { useData } from '../../lib/data.ts';
 import { count, counted, span, utc } from '../../lib/format.ts';
 import type { Place } from '../../lib/router.ts';

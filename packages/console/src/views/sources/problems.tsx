@@ -1,4 +1,4 @@
-import type { Problem } from '../../../../../src/features/console/routes/api.ts';
+import type { Problem } from '../../../../../src/features/console/routes/answers.ts';
 import { Acknowledged } from '../../parts/acknowledged.tsx';
 import { Badge, STATES, TimeSince, toneOf } from '../../parts/basics.tsx';
 

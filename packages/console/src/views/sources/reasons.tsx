@@ -1,5 +1,5 @@
 /** Lists the rejected rows and the excluded machines of a source with their reasons. */
-import type { ExcludedAnswer, RejectedAnswer } from '../../../../../src/features/console/routes/api.ts';
+import type { ExcludedAnswer, RejectedAnswer } from '../../../../../src/features/console/routes/answers.ts';
 import { useData } from '../../lib/data.ts';
 import { count, memory } from '../../lib/format.ts';
 import { filtersOf, type Place, queryOf } from '../../lib/router.ts';

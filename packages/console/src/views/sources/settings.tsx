@@ -7,7 +7,7 @@ import type {
   ShownSetting,
   SourceAnswer,
   Switched,
-} from '../../../../../src/features/console/routes/api.ts';
+} from '../../../../../src/features/console/routes/answers.ts';
 import { act, useData } from '../../lib/data.ts';
 import { count, counted } from '../../lib/format.ts';
 import { Ago, Progress } from '../../parts/basics.tsx';

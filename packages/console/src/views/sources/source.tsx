@@ -3,7 +3,7 @@ import type {
   RequestedRunAnswer,
   ShownRegion,
   SourceAnswer,
-} from '../../../../../src/features/console/routes/api.ts';
+} from '../../../../../src/features/console/routes/answers.ts';
 import { useData } from '../../lib/data.ts';
 import { count, utc } from '../../lib/format.ts';
 import { filtersOf, type Place } from '../../lib/router.ts';

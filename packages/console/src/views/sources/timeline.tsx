@@ -4,7 +4,7 @@ import type {
   TimelineAction,
   TimelineAnswer,
   TimelineRun,
-} from '../../../../../src/features/console/routes/api.ts';
+} from '../../../../../src/features/console/routes/answers.ts';
 import { useData } from '../../lib/data.ts';
 import { count, counted, span } from '../../lib/format.ts';
 import { groupRuns, type TimelineLine } from '../../lib/group-runs.ts';

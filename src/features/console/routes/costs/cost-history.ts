@@ -12,7 +12,7 @@ import {
   type SummedCluster,
   shownMonth,
 } from '../../../../market/market.ts';
-import type { CostsAnswer } from '../api.ts';
+import type { CostsAnswer } from '../answers.ts';
 
 const DAY_MS = 86_400_000;
 /** Lines that a chart can distinguish. */

@@ -9,7 +9,7 @@ import {
   type Total,
 } from '../../../../market/market.ts';
 import { windowOf } from '../../../../ops/parameters.ts';
-import type { ClusterCosts, CostRow, CostShare, CostsAnswer } from '../api.ts';
+import type { ClusterCosts, CostRow, CostShare, CostsAnswer } from '../answers.ts';
 import type { ConsoleContext } from '../context.ts';
 import { slugOf, storedOrganization } from '../organizations.ts';
 import { costsOverTime, dayStarts, pastPrices } from './cost-history.ts';

@@ -4,7 +4,7 @@ import type { RowOf } from '../../../../db/connection/statements.ts';
 import type { StoredRegionPrice } from '../../../../domain/prices/region-price.ts';
 import { type StoredTerms, TERMS, type Term } from '../../../../domain/prices/term.ts';
 import { machineAmount, nodePrice, type PriceHistory, shownAmount } from '../../../../market/market.ts';
-import type { MachineCosts, PastTerm, ShownTerm } from '../api.ts';
+import type { MachineCosts, PastTerm, ShownTerm } from '../answers.ts';
 
 export interface MachinePriced {
   /** On demand, per minute; null without a price. */

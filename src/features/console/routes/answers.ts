@@ -24,7 +24,7 @@ import type {
 } from '../queries/machines.ts';
 import type { RunNeighbours, RunRecord, StripRun } from '../queries/runs.ts';
 import type { RunDiff, TimelineEntry } from '../queries/timeline.ts';
-import type { MachineCosts } from './costs/api-costs.ts';
+import type { MachineCosts } from './costs/cost-answers.ts';
 
 export type { BatchRecord } from '../../../db/held-batches.ts';
 export type { QuarantinedRow } from '../../../db/quarantine.ts';
@@ -32,8 +32,8 @@ export type { ClusterChange } from '../queries/cluster-changes.ts';
 export type { MachineChange, MachineState } from '../queries/machine-changes.ts';
 export type { FoundMachine, MachinePoint, MachineSort } from '../queries/machines.ts';
 export type { StripRun } from '../queries/runs.ts';
-export type * from './api-administration.ts';
-export type * from './costs/api-costs.ts';
+export type * from './administration-answers.ts';
+export type * from './costs/cost-answers.ts';
 
 /** Header of an answer: the mark of the events at the time of the read. */
 export const MARK = 'x-fleetbook-mark';

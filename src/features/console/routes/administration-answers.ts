@@ -10,7 +10,7 @@ export type { AuditTerms } from '../queries/audit.ts';
 export type { ClusterSort, ClusterTerms, FoundCluster, FoundClusters } from '../queries/clusters.ts';
 export type { FoundOrganization, FoundOrganizations, OrganizationSort } from '../queries/organizations.ts';
 
-import type { ClusterCosts } from './costs/api-costs.ts';
+import type { ClusterCosts } from './costs/cost-answers.ts';
 
 export type { TokenSummary } from '../../../db/tokens.ts';
 export type { User } from '../../../db/users.ts';
