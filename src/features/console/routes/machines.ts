@@ -3,15 +3,7 @@ import { storedCurrency } from '../../../db/prices/currency.ts';
 import { BadInput } from '../../../domain/input.ts';
 import { CONTINENTS, COUNTRIES_OF, COUNTRY, continentOf } from '../../../domain/region-country.ts';
 import { readPriceHistory } from '../../../market/market.ts';
-import {
-  choiceOf,
-  idOf,
-  integerOf,
-  NotFound,
-  numberOf,
-  textOf,
-  windowOf,
-} from '../../../ops/parameters.ts';
+import { choiceOf, idOf, integerOf, NotFound, numberOf, textOf, windowOf } from '../../../ops/parameters.ts';
 import {
   catalogueCountries,
   cataloguePlaces,
