@@ -60,9 +60,10 @@ export {
 } from './costs/prices.ts';
 export {
   candidatesOfIndex,
-  candidatesOfRegion,
+  cheaperInRegion,
   comparedMachine,
   type PricedCandidate,
+  type RegionCandidate,
   readCostsAndSavings,
 } from './costs/savings.ts';
 export { findPlan, findPlans, type PlanRow } from './database-plans.ts';

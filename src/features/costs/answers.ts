@@ -5,7 +5,7 @@ import { readCursor } from '../../http/protocol/page-cursor.ts';
 import {
   bookFor,
   candidatesOfIndex,
-  candidatesOfRegion,
+  cheaperInRegion,
   comparedMachine,
   inOrganization,
   type Marks,
@@ -132,7 +132,8 @@ export function costsReader({ documents, catalogue, books, memoryLimit, now = st
         if (!one) return undefined;
         const than = comparedMachine(one.machine);
         const book = bookFor(one.entries, question, at);
-        const sameRegion = than ? await candidatesOfRegion(db, than.regionId, { term, book }, than) : [];
+        const nodes = one.cluster.shards * one.cluster.replicas;
+        const sameRegion = than ? await cheaperInRegion(db, than, nodes, { term, book }, wanted) : [];
         return { ...one, than, book, sameRegion };
       });
       if (!found) return undefined;

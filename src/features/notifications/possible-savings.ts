@@ -7,7 +7,7 @@ import {
   type Cheaper,
   type CostOfCluster,
   monthUnits,
-  type PricedCandidate,
+  type RegionCandidate,
   readCostsAndSavings,
   shownMonth,
 } from '../../market/market.ts';
@@ -81,7 +81,7 @@ function shownSaving({
   best,
 }: {
   readonly cost: CostOfCluster;
-  readonly best: Cheaper<PricedCandidate>;
+  readonly best: Cheaper<RegionCandidate>;
 }): PossibleSaving {
   const { slug, where } = cluster;
   const { id, name } = machine.stored;

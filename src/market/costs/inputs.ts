@@ -128,11 +128,13 @@ export async function readMachines(
   return found;
 }
 
+/** The memory of a machine `m`, in SQL. */
+const BYTES = "(m.ram * case m.ram_unit when 'Binary' then 1073741824 else 1000000000 end)::float8";
+
 /** The columns of a machine `m` in a region `r`, apart from its price. */
 const MACHINE =
   sql.raw(`m.id, m.name, m.region_id as "regionId", r.provider_id as "providerId", ${selectedFacts('m')},
-  m.cpu, ceil(m.ram)::integer as ram, m.ram_unit as "ramUnit",
-  (m.ram * case m.ram_unit when 'Binary' then 1073741824 else 1000000000 end)::float8 as bytes,
+  m.cpu, ceil(m.ram)::integer as ram, m.ram_unit as "ramUnit", ${BYTES} as bytes,
   m.excluded_reason is distinct from 'unlisted' as "isListed", (${IS_PUBLISHED}) as "isPublished"`);
 
 /** The list price of a term, of `priced.price` and `priced.terms`. */
@@ -143,13 +145,9 @@ function listPrice(term: PriceTerm): SQL {
     : sql`priced.terms -> 'terms' -> ${term}::text ->> 'price' as price, null as "monthlyCap"`;
 }
 
-/** A published machine with its place. */
-export interface PlacedMachine extends StoredMachine {
-  readonly region: StoredCluster['region'];
-  readonly provider: StoredCluster['provider'];
-}
-
-type Place = Pick<PlacedMachine, 'region' | 'provider'>;
+/** What the rule for cheaper machines and its price need of a published machine. A region has thousands. */
+export type RegionMachine = SelectedMachine &
+  Pick<StoredMachine, 'cpu' | 'bytes' | 'architecture' | 'cpuKind' | 'price' | 'monthlyCap' | 'isListed'>;
 
 /** Returns the published machines of a region that have the term and at least this size. */
 export async function readRegionMachines(
@@ -157,23 +155,35 @@ export async function readRegionMachines(
   regionId: number,
   term: PriceTerm,
   { cpu, bytes }: Pick<StoredMachine, 'cpu' | 'bytes'>,
+): Promise<RegionMachine[]> {
+  return db.execute<RowOf<RegionMachine>>(sql`
+    select * from (
+      select m.id, m.name, m.region_id as "regionId", r.provider_id as "providerId", m.cpu, m.architecture,
+        m.cpu_kind as "cpuKind", ${sql.raw(BYTES)} as bytes, true as "isListed", ${listPrice(term)}
+      from machines m join regions r on r.id = m.region_id cross join lateral (select m.price, m.terms) priced
+      where m.region_id = ${regionId} and ${sql.raw(IS_PUBLISHED)} and m.cpu >= ${cpu}
+    ) found
+    where price is not null and bytes >= ${bytes}`);
+}
+
+/** A machine with its place. */
+export interface PlacedMachine extends StoredMachine {
+  readonly region: StoredCluster['region'];
+  readonly provider: StoredCluster['provider'];
+}
+
+/** Returns the machines with these ids at the prices of now. */
+export async function readPlacedMachines(
+  db: Database,
+  ids: readonly number[],
+  term: PriceTerm,
 ): Promise<PlacedMachine[]> {
-  const [places, machines] = await Promise.all([
-    // Once, and not in each of thousands of rows.
-    db.execute<RowOf<Place>>(sql`
-      select json_build_object('id', r.id, 'name', r.name, 'code', r.code) as region,
-        json_build_object('id', p.id, 'name', p.name) as provider
-      from regions r join providers p on p.id = r.provider_id where r.id = ${regionId}`),
-    db.execute<RowOf<StoredMachine>>(sql`
-      select * from (
-        select ${MACHINE}, ${listPrice(term)}
-        from machines m join regions r on r.id = m.region_id cross join lateral (select m.price, m.terms) priced
-        where m.region_id = ${regionId} and ${sql.raw(IS_PUBLISHED)} and m.cpu >= ${cpu}
-      ) found
-      where price is not null and bytes >= ${bytes}`),
-  ]);
-  const [place] = places;
-  return place ? machines.map((machine) => ({ ...machine, ...place })) : [];
+  return db.execute<RowOf<PlacedMachine>>(sql`
+    select ${MACHINE}, ${listPrice(term)}, json_build_object('id', r.id, 'name', r.name, 'code', r.code) as region,
+      json_build_object('id', p.id, 'name', p.name) as provider
+    from machines m join regions r on r.id = m.region_id join providers p on p.id = r.provider_id
+    cross join lateral (select m.price, m.terms) priced
+    where m.id = any(${array(ids, 'integer')})`);
 }
 
 /** Returns the entries of the price book, ended ones included. */

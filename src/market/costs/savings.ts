@@ -7,9 +7,24 @@ import { cheapestRows } from '../cheapest.ts';
 import { GIGABYTE } from '../dictionary.ts';
 import { type FoundMachine, findMachine } from '../find-machine.ts';
 import type { PricedIndex } from '../price-books.ts';
-import { BEST, type Cheaper, cheaperMachines, fits, type Match, type Ranked, rank } from './cheaper.ts';
+import {
+  BEST,
+  type Cheaper,
+  cheaperMachines,
+  fits,
+  type Match,
+  type Ranked,
+  rank,
+  type WantedSaving,
+} from './cheaper.ts';
 import type { NodePrice } from './cost.ts';
-import { type OneCluster, type PlacedMachine, readRegionMachines } from './inputs.ts';
+import {
+  type OneCluster,
+  type PlacedMachine,
+  type RegionMachine,
+  readPlacedMachines,
+  readRegionMachines,
+} from './inputs.ts';
 import {
   type CostOfCluster,
   type OrganizationCosts,
@@ -39,26 +54,56 @@ function pricedCandidate(machine: PlacedMachine, term: PriceTerm, book: BookForT
   return priced.price ? [{ ...machine, priced, node: priced.price }] : [];
 }
 
-/** Returns the published machines of a region that have the term and at least this size, the cheapest first. */
-export async function candidatesOfRegion(
-  db: Database,
-  regionId: number,
-  { term, book }: { readonly term: PriceTerm; readonly book: BookForTerm },
-  size: { readonly cpu: number; readonly bytes: number },
-): Promise<Ranked<PricedCandidate>[]> {
-  const machines = await readRegionMachines(db, regionId, term, size);
-  return rank(machines.flatMap((machine) => pricedCandidate(machine, term, book)));
+/** A published machine of one region, at the price of a question. */
+export interface RegionCandidate extends RegionMachine {
+  readonly node: NodePrice;
 }
 
-export type BestMachines = ReadonlyMap<CostOfCluster, Cheaper<PricedCandidate>>;
+interface PricedBy {
+  readonly term: PriceTerm;
+  readonly book: BookForTerm;
+}
+
+/** Returns the published machines of a region that have the term and at least this size, the cheapest first. */
+async function candidatesOfRegion(
+  db: Database,
+  regionId: number,
+  { term, book }: PricedBy,
+  size: { readonly cpu: number; readonly bytes: number },
+): Promise<Ranked<RegionCandidate>[]> {
+  const machines = await readRegionMachines(db, regionId, term, size);
+  return rank(
+    machines.flatMap((machine) => {
+      const { price } = priceOf(machine, term, book);
+      return price ? [{ ...machine, node: price }] : [];
+    }),
+  );
+}
+
+/** Returns the cheaper machines of the same region, the cheapest first. */
+export async function cheaperInRegion(
+  db: Database,
+  than: ComparedMachine,
+  nodes: number,
+  priced: PricedBy,
+  wanted: WantedSaving,
+): Promise<Ranked<PricedCandidate>[]> {
+  const ranked = await candidatesOfRegion(db, than.regionId, priced, than);
+  const ids = cheaperMachines(than, nodes, ranked, wanted).map(({ candidate }) => candidate.id);
+  if (ids.length === 0) return [];
+  const machines = await readPlacedMachines(db, ids, priced.term);
+  return rank(machines.flatMap((machine) => pricedCandidate(machine, priced.term, priced.book)));
+}
+
+export type BestMachines = ReadonlyMap<CostOfCluster, Cheaper<RegionCandidate>>;
 
 /** Returns the best machine of the same region for each cluster that has a cheaper one. It reads one region after the other. */
 async function bestMachines(
   db: Database,
   costs: readonly CostOfCluster[],
-  priced: { readonly term: PriceTerm; readonly book: BookForTerm },
+  priced: PricedBy,
 ): Promise<BestMachines> {
-  const found = new Map<CostOfCluster, Cheaper<PricedCandidate>>();
+  const found = new Map<CostOfCluster, Cheaper<RegionCandidate>>();
   const known = costs.flatMap((cost) => {
     const machine = comparedMachine(cost.machine);
     return machine ? [{ cost, machine }] : [];
@@ -72,7 +117,7 @@ async function bestMachines(
       { cpu: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY },
     );
     const ranked = await candidatesOfRegion(db, regionId, priced, smallest);
-    const bestOf = new Map<string, Cheaper<PricedCandidate> | undefined>();
+    const bestOf = new Map<string, Cheaper<RegionCandidate> | undefined>();
     for (const { cost, machine } of inRegion) {
       const { nodes } = cost.cluster;
       const key = `${machine.id} ${nodes}`;
@@ -104,9 +149,7 @@ export async function readCostsAndSavings(
   return { inputs, costs, best: await bestMachines(db, costs.costs, priced) };
 }
 
-export interface WantedOfIndex {
-  readonly term: PriceTerm;
-  readonly book: BookForTerm;
+export interface WantedOfIndex extends PricedBy {
   readonly match: Match;
   /** The least number of candidates of each list, if the index has as many. */
   readonly most: number;

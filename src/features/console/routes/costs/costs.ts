@@ -3,7 +3,7 @@ import {
   type Cheaper,
   type CostOfCluster,
   inOrganization,
-  type PricedCandidate,
+  type RegionCandidate,
   readCostsAndSavings,
   shownMonth,
   type Total,
@@ -64,7 +64,7 @@ function shareOf({ clusters, incomplete, known }: Total): CostShare {
 
 function shownRow(
   { cluster, machine, amount, known, isComplete }: CostOfCluster,
-  best: Cheaper<PricedCandidate> | undefined,
+  best: Cheaper<RegionCandidate> | undefined,
 ): CostRow {
   const { id, slug, where, nodes, disks, knowsDisks } = cluster;
   const knownPerMonth = shownMonth(known.perMonth);
