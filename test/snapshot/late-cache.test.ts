@@ -36,8 +36,7 @@ describe.each<[string, () => Promise<void> | void]>([
 ])('while Postgres %s', (_, strike) => {
   it('a document of the cache is given once a late cache answers', async () => {
     const reader = await scene.linkedReader({ databaseUrl: database.url, cacheDeadlineMs: DEADLINE_MS });
-    // One batch: after three late replies the circuit breaker opens.
-    await machines(reader);
+    await reader.catalogue.machine(scene.sample.small);
     await strike();
     scene.redis.pause();
     const reading = timed(() =>

@@ -42,11 +42,9 @@ export class CacheCommands {
     return this.isReady && this.#breaker.allows() ? this.runAlways(command) : Promise.resolve(undefined);
   }
 
-  /** The same for a read inside `hedge`: its reply counts for up to a second. */
+  /** Runs one read for `hedge`, in any state of the circuit breaker. Its reply counts for up to a second. */
   read<T>(command: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
-    return this.isReady && this.#breaker.allows()
-      ? this.runAlways(command, this.#lateDeadline)
-      : Promise.resolve(undefined);
+    return this.isReady ? this.runAlways(command, this.#lateDeadline) : Promise.resolve(undefined);
   }
 
   /** Runs one command in any state of the circuit breaker, and so detects the return of the cache. */
@@ -70,11 +68,13 @@ export class CacheCommands {
   }
 
   /**
-   * Reads from Postgres too once the cache is late or has no value. The first answer wins. A failure is that of Postgres.
+   * Reads from Postgres too once the cache is late or has no value, and at once after repeated late replies. The first answer
+   * wins. A failure is that of Postgres.
    * @param fromCache null: the cache has no value; undefined: it does not answer
    */
   async hedge<T>(fromCache: Promise<T | null | undefined>, fromPostgres: () => Promise<T>): Promise<T> {
-    const found = await this.#deadline.within(fromCache).catch(() => undefined);
+    const inTime = this.#breaker.isClosed ? this.#deadline.within(fromCache) : undefined;
+    const found = await inTime?.catch(() => undefined);
     if (found != null) return found;
     const reading = fromPostgres();
     const late = fromCache.then((answer) => answer ?? reading);
