@@ -36,7 +36,7 @@ export async function machinesCommand(
   const limit = pageLimit(options) ?? EVERY_ROW;
   await using database = openDatabase(env);
   const currency = (await storedCurrency(database.db)) ?? database.settings.CATALOGUE_CURRENCY;
-  const found = await searchMachines(database.sql, {
+  const found = await searchMachines(database.db, {
     text,
     providerId: (await knownProvider(database.db, options.provider))?.id,
     region: options.region,
@@ -76,10 +76,10 @@ export async function clustersCommand(
 ): Promise<void> {
   const limit = pageLimit(options) ?? EVERY_ROW;
   await using database = openDatabase(env);
-  const { sql, db } = database;
+  const { db } = database;
   const { org } = options;
   if (org !== undefined) await existingOrganization(db, org);
-  const { rows, total } = await searchClusters(sql, {
+  const { rows, total } = await searchClusters(db, {
     text,
     organization: org,
     providerId: (await knownProvider(db, options.provider))?.id,

@@ -39,7 +39,7 @@ export function define(program: Command, { env }: CommandContext): void {
 
 export async function listOrgs(env: Environment, options: Json & { all?: boolean }): Promise<void> {
   await using database = openDatabase(env);
-  const found = await listOrganizations(database.sql, options.all ?? false);
+  const found = await listOrganizations(database.db, options.all ?? false);
   show(options, found, () =>
     found.length === 0
       ? 'there is no organization; create one: fleetbook org create <slug>'

@@ -4,7 +4,7 @@ import type { CommandContext } from '../../app/feature.ts';
 import { FEATURE_CONFIG } from '../../app/features.ts';
 import { readNamedSources } from '../../config/named-sources.ts';
 import type { Environment } from '../../config/source-config.ts';
-import type { Sql } from '../../db/connection/client.ts';
+import type { ClientDatabase } from '../../db/connection/client.ts';
 import { type BatchRecord, batchRecords, pendingBatches } from '../../db/held-batches.ts';
 import type { HeldSample } from '../../domain/held-sample.ts';
 import { type BatchTrail, batchTrail } from '../../features/console/queries/batches.ts';
@@ -101,10 +101,10 @@ async function holdShow(
   const limit = pageLimit(options);
   const { settings, sources } = readNamedSources(env, FEATURE_CONFIG.sections);
   await using store = openDatabase(env);
-  const { sql, db } = store;
+  const { db } = store;
   const batch =
     named === undefined ? await pendingBatch(db, source) : await recordOf(db, source, readBatch(named));
-  if (batch.status !== 'pending') return await showDecided(sql, batch, limit, options);
+  if (batch.status !== 'pending') return await showDecided(db, batch, limit, options);
   const preview = await previewHeld({ settings }, store, configured(sources, source), batch.id, limit);
   show(
     options,
@@ -117,14 +117,14 @@ fleetbook hold reject ${source} ${batch.id}    discards it`,
 }
 
 async function showDecided(
-  sql: Sql,
+  db: ClientDatabase,
   batch: BatchRecord,
   limit: number | undefined,
   options: Json,
 ): Promise<void> {
-  const trail = await batchTrail(sql, batch.id);
-  const run = trail.storedBy === null ? undefined : await runRecord(sql, trail.storedBy);
-  const diff = run && (await diffOf(sql, run, limit));
+  const trail = await batchTrail(db, batch.id);
+  const run = trail.storedBy === null ? undefined : await runRecord(db.$client, trail.storedBy);
+  const diff = run && (await diffOf(db.$client, run, limit));
   show(options, { ...batch, trail, stored: run && diff ? runJson(run, diff) : null }, () => {
     const width = lineWidth();
     const head = [headline(batch), decision(batch), ...trailLines(batch, trail)];

@@ -53,7 +53,7 @@ export async function rejectedCommand(env: Environment, id: string, options: Pag
 export async function excludedCommand(env: Environment, id: string, options: PageOptions): Promise<void> {
   const limit = pageLimit(options);
   await using database = openDatabase(env);
-  const { sql, db } = database;
+  const { db } = database;
   const kind = await sourceKind(db, id);
   knownSource(id, kind);
   if (kind !== 'catalogue') {
@@ -61,7 +61,7 @@ export async function excludedCommand(env: Environment, id: string, options: Pag
       `${id} is a source of ${kind}, and only machines can be excluded; to see unusable rows: fleetbook rejected ${id}`,
     );
   }
-  const { total, reasons: groups, rows } = await excludedMachines(sql, id, limit);
+  const { total, reasons: groups, rows } = await excludedMachines(db, id, limit);
   const reasons = groups.map((each) => ({ ...each, meaning: exclusionMeaning(each.reason) }));
   show(options, { source: id, total, reasons, rows }, () => {
     if (total === 0) return `${id}: every reported machine is published`;

@@ -133,7 +133,7 @@ describe('machines are found', () => {
         for (const [what, more] of searches()) {
           const search: MachineSearch = { ...WIDE, sort, descending, ...more };
           const wanted = await expected(search);
-          const found = await searchMachines(store.sql, search);
+          const found = await searchMachines(store.db, search);
           const ids = wanted.map(({ id }) => id).slice(search.offset, search.offset + search.limit);
           expect(
             found.rows.map(({ id }) => id),
@@ -145,7 +145,7 @@ describe('machines are found', () => {
       });
 
   it('as in the whole table', async () => {
-    const found = await searchMachines(store.sql, { ...WIDE, limit: 1000, text: 'über', published: 'yes' });
+    const found = await searchMachines(store.db, { ...WIDE, limit: 1000, text: 'über', published: 'yes' });
     const fitting = await store.sql<{ id: number }[]>`
       select id from machines where retired_at is null and excluded_reason is null and name like 'ÜBER%'
       order by price, id`;
@@ -159,7 +159,7 @@ describe('machines are found', () => {
       await store.sql`
         insert into machines (region_id, name, cpu, ram, ram_unit, excluded_reason)
         values (${region?.id ?? 0}, ${name} || (select count(*) from machines), 1, 2, 'Binary', 'discontinued')`;
-    const { rows } = await searchMachines(store.sql, { ...WIDE, text: 'quite-' });
+    const { rows } = await searchMachines(store.db, { ...WIDE, text: 'quite-' });
     expect(rows.map(({ name }) => name.replace(/\d+$/, ''))).toEqual([
       'Quite-New',
       'Quite-New',
@@ -172,7 +172,7 @@ describe('points of price against size', () => {
   const ids = (found: { points: readonly { id: number }[] }) => found.points.map(({ id }) => id);
 
   it('are all machines with a price, if they are few', async () => {
-    const found = await machinePoints(store.sql, WIDE);
+    const found = await machinePoints(store.db, WIDE);
     const priced = await store.sql<{ id: number }[]>`
       select id from machines where retired_at is null and price is not null order by id`;
     expect(ids(found)).toEqual(priced.map(({ id }) => id));
@@ -182,10 +182,10 @@ describe('points of price against size', () => {
   it('are limited, and the same each time', async () => {
     for (const [what, more] of searches()) {
       const search: MachineSearch = { ...WIDE, limit: 1000, ...more, offset: 0 };
-      const all = (await searchMachines(store.sql, search)).rows.filter(({ price }) => price !== null);
-      const found = await machinePoints(store.sql, search, 48);
+      const all = (await searchMachines(store.db, search)).rows.filter(({ price }) => price !== null);
+      const found = await machinePoints(store.db, search, 48);
       expect(found.points.length, what).toBeLessThanOrEqual(48);
-      expect(ids(await machinePoints(store.sql, search, 48)), what).toEqual(ids(found));
+      expect(ids(await machinePoints(store.db, search, 48)), what).toEqual(ids(found));
       const known = new Set(all.map(({ id }) => id));
       for (const { id } of found.points) expect(known.has(id), what).toBe(true);
       if (!found.isSample) continue;

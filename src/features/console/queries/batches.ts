@@ -1,13 +1,15 @@
 /** The backlog of held batches, and what happened to one of them. */
-import type { Sql } from '../../../db/connection/client.ts';
-import { instant } from '../../../db/connection/instant-text.ts';
+import type { Database } from '../../../db/connection/client.ts';
+import { sql } from '../../../db/connection/drizzle.ts';
+import { instantText } from '../../../db/connection/instant-text.ts';
+import { only, type RowOf } from '../../../db/connection/statements.ts';
 
 /** Returns the number of pending batches, and since when the oldest is held (RFC 3339). */
-export async function pendingBacklog(sql: Sql): Promise<{ batches: number; oldest: string | null }> {
-  const [row] = await sql<[{ batches: number; oldest: string | null }]>`
-    select count(*)::int as batches, ${instant(sql, 'min(held_since)')} as oldest
-    from held_batches where status = 'pending'`;
-  return row;
+export async function pendingBacklog(db: Database): Promise<{ batches: number; oldest: string | null }> {
+  const rows = await db.execute<RowOf<{ batches: number; oldest: string | null }>>(sql`
+    select count(*)::int as batches, ${sql.raw(instantText('min(held_since)', 's'))} as oldest
+    from held_batches where status = 'pending'`);
+  return only(rows);
 }
 
 /** Runs and batches that concern a batch; null for those that do not exist or are deleted. */
@@ -21,11 +23,11 @@ export interface BatchTrail {
   readonly successor: number | null;
 }
 
-export async function batchTrail(sql: Sql, batchId: number): Promise<BatchTrail> {
+export async function batchTrail(db: Database, batchId: number): Promise<BatchTrail> {
   const runOf = (decision: string) => sql`(
     select max(r.id)::float from sync_runs r
     where r.source_id = b.source_id and r.decided_batch = b.id and r.decision = ${decision})`;
-  const [trail] = await sql<BatchTrail[]>`
+  const [trail] = await db.execute<RowOf<BatchTrail>>(sql`
     select b.run_id::float as "heldBy", ${runOf('approve')} as "storedBy", ${runOf('undo')} as "undoneBy",
       (select json_build_object('id', r.id, 'outcome', r.outcome) from sync_runs r
         where b.status = 'superseded' and r.source_id = b.source_id and r.id > b.run_id
@@ -33,7 +35,7 @@ export async function batchTrail(sql: Sql, batchId: number): Promise<BatchTrail>
           and r.outcome in ('changed', 'unchanged', 'held')
         order by r.id limit 1) as "replacedBy",
       (select n.id from held_batches n where n.source_id = b.source_id and n.status = 'pending' and n.id > b.id) as successor
-    from held_batches b where b.id = ${batchId}`;
+    from held_batches b where b.id = ${batchId}`);
   if (!trail) throw new Error(`there is no batch ${batchId}`);
   return trail;
 }

@@ -1,7 +1,8 @@
 /** Clusters of all organizations, for operators. */
-import type { Sql } from '../../../db/connection/client.ts';
-import { instant } from '../../../db/connection/instant-text.ts';
-import { directed, type Page, type PageSearch } from '../../../db/connection/statements.ts';
+import type { Database } from '../../../db/connection/client.ts';
+import { sql } from '../../../db/connection/drizzle.ts';
+import { instantText } from '../../../db/connection/instant-text.ts';
+import { directed, type Page, type PageSearch, type RowOf } from '../../../db/connection/statements.ts';
 import type { clusters, disks, diskTypes } from '../../../db/schema.ts';
 import type { FoundMachine } from './machines.ts';
 
@@ -46,19 +47,21 @@ export interface FoundCluster extends Readonly<Stored> {
 
 export type FoundClusters = Page<FoundCluster>;
 
-export async function searchClusters(sql: Sql, search: ClusterSearch): Promise<FoundClusters> {
+export async function searchClusters(db: Database, search: ClusterSearch): Promise<FoundClusters> {
   const { sort, descending, limit, offset } = search;
-  const order = sql.unsafe(directed(ORDERS[sort], descending));
+  const order = sql.raw(directed(ORDERS[sort], descending));
   const [rows, [counted]] = await Promise.all([
     // The inner statement finds the page by the columns of its order. The outer one reads the rest for its rows only.
-    sql<FoundCluster[]>`
+    db.execute<RowOf<FoundCluster>>(sql`
       with f as (
-        select c.id from clusters c ${joinOfOrder(sql, search)} where ${conditions(sql, search)}
+        select c.id from clusters c ${joinOfOrder(search)} where ${conditions(search)}
         order by ${order} limit ${limit} offset ${offset}
       )
-      select ${fields(sql)} from f join clusters c on c.id = f.id ${places(sql)} ${machineAndChange(sql)}
-      order by ${order}`,
-    sql<{ total: number }[]>`select count(*)::int as total from clusters c where ${conditions(sql, search)}`,
+      select ${fields()} from f join clusters c on c.id = f.id ${places()} ${machineAndChange()}
+      order by ${order}`),
+    db.execute<RowOf<{ total: number }>>(
+      sql`select count(*)::int as total from clusters c where ${conditions(search)}`,
+    ),
   ]);
   return { rows, total: counted?.total ?? 0 };
 }
@@ -85,19 +88,19 @@ export interface ClusterDetails extends FoundCluster {
   readonly verifiedAt: string | null;
 }
 
-export async function clusterDetails(sql: Sql, id: number): Promise<ClusterDetails | undefined> {
-  const [row] = await sql<ClusterDetails[]>`
-    select ${fields(sql)}, c.organization_id as "organizationId", c.source_id as source, c.source_key as key, r.name as "regionName",
+export async function clusterDetails(db: Database, id: number): Promise<ClusterDetails | undefined> {
+  const [row] = await db.execute<RowOf<ClusterDetails>>(sql`
+    select ${fields()}, c.organization_id as "organizationId", c.source_id as source, c.source_key as key, r.name as "regionName",
       trim(u.first_name || ' ' || u.last_name) as user, c.missed_runs as "missedRuns",
       (select coalesce(json_agg(json_build_object('name', t.name, 'size', k.size, 'unit', k.unit,
           'autoscaling', k.autoscaling, 'sourceAmount', trim_scale(t.source_amount)::text, 'sourcePer', t.source_per,
           'sourceCurrency', t.source_currency, 'pricedUnit', case t.unit when 'Binary' then 'GiB' else 'GB' end) order by k.position), '[]')
         from disks k join disk_types t on t.organization_id = k.organization_id and t.id = k.disk_type_id
         where k.organization_id = c.organization_id and k.cluster_id = c.id) as disks,
-      ${instant(sql, 's.verified_at')} as "verifiedAt"
-    from clusters c ${places(sql)} ${machineAndChange(sql)} join sources s on s.id = c.source_id
+      ${sql.raw(instantText('s.verified_at', 's'))} as "verifiedAt"
+    from clusters c ${places()} ${machineAndChange()} join sources s on s.id = c.source_id
     join users u on u.organization_id = c.organization_id and u.id = c.user_id
-    where c.id = ${id}`;
+    where c.id = ${id}`);
   return row;
 }
 
@@ -109,24 +112,24 @@ export interface ClusterTerms {
 
 const MOST_STATUSES = 200;
 
-export async function clusterTerms(sql: Sql): Promise<ClusterTerms> {
+export async function clusterTerms(db: Database): Promise<ClusterTerms> {
   const [providers, statuses] = await Promise.all([
-    sql<{ id: number; name: string }[]>`
+    db.execute<RowOf<{ id: number; name: string }>>(sql`
       select p.id, p.name from providers p
       where exists (select from regions r join clusters c on c.region_id = r.id
         where r.provider_id = p.id and c.retired_at is null)
-      order by p.name collate "C"`,
-    sql<{ status: string }[]>`
-      select status from clusters where retired_at is null group by 1 order by status collate "C" limit ${MOST_STATUSES}`,
+      order by p.name collate "C"`),
+    db.execute<RowOf<{ status: string }>>(sql`
+      select status from clusters where retired_at is null group by 1 order by status collate "C" limit ${MOST_STATUSES}`),
   ]);
   return { providers, statuses: statuses.map(({ status }) => status) };
 }
 
-const places = (sql: Sql) => sql`
+const places = () => sql`
   join organizations o on o.id = c.organization_id join regions r on r.id = c.region_id
   join providers p on p.id = r.provider_id`;
 
-function machineAndChange(sql: Sql) {
+function machineAndChange() {
   return sql`
     join machines m on m.id = c.machine_id
     left join lateral (
@@ -137,27 +140,27 @@ function machineAndChange(sql: Sql) {
     ) h on true`;
 }
 
-function fields(sql: Sql) {
+function fields() {
   return sql`
     c.id, c.name, c.slug, json_build_object('slug', o.slug, 'name', o.name) as organization,
     json_build_object('id', p.id, 'name', p.name) as provider, r.code as region,
     json_build_object('id', m.id, 'name', m.name, 'cpu', m.cpu, 'ram', m.ram::float, 'ramUnit', m.ram_unit,
-      'orderableUntil', ${instant(sql, 'm.orderable_until')}, 'retiresAt', ${instant(sql, 'm.retires_at')}) as machine,
+      'orderableUntil', ${sql.raw(instantText('m.orderable_until', 's'))}, 'retiresAt', ${sql.raw(instantText('m.retires_at', 's'))}) as machine,
     c.status, c.shards, c.replicas, to_char(c.created_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "createdAt",
-    ${instant(sql, 'h.changed_at')} as "changedAt", ${instant(sql, 'c.retired_at')} as "retiredAt"`;
+    ${sql.raw(instantText('h.changed_at', 's'))} as "changedAt", ${sql.raw(instantText('c.retired_at', 's'))} as "retiredAt"`;
 }
 
-function joinOfOrder(sql: Sql, { sort }: ClusterSearch) {
+function joinOfOrder({ sort }: ClusterSearch) {
   if (sort === 'organization') return sql`join organizations o on o.id = c.organization_id`;
   if (sort !== 'provider') return sql``;
   return sql`join regions r on r.id = c.region_id join providers p on p.id = r.provider_id`;
 }
 
 /** Conditions on clusters `c`. Subqueries find the organizations and regions first, since they are fewer. */
-function conditions(sql: Sql, { text, organization, providerId, status, retired }: ClusterSearch) {
+function conditions({ text, organization, providerId, status, retired }: ClusterSearch) {
   const isRetired = { no: sql`c.retired_at is null`, yes: sql`c.retired_at is not null`, all: sql`true` };
   const search = text?.toLowerCase() ?? '';
-  const holds = (column: string) => sql`strpos(lower(${sql(column)}), ${search}) > 0`;
+  const holds = (column: string) => sql`strpos(lower(${sql.raw(column)}), ${search}) > 0`;
   return sql`${isRetired[retired]}
     ${organization === undefined ? sql`` : sql`and c.organization_id = (select o.id from organizations o where o.slug = ${organization})`}
     ${providerId === undefined ? sql`` : sql`and c.region_id in (select r.id from regions r where r.provider_id = ${providerId})`}

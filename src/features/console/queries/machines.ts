@@ -1,8 +1,14 @@
 /** Machines for operators, published or not. */
-import type postgres from 'postgres';
-import type { ClientDatabase, Sql } from '../../../db/connection/client.ts';
-import { instant } from '../../../db/connection/instant-text.ts';
-import { directed, type Page, type PageSearch } from '../../../db/connection/statements.ts';
+import type { ClientDatabase, Database } from '../../../db/connection/client.ts';
+import { type SQL, sql } from '../../../db/connection/drizzle.ts';
+import { instantText } from '../../../db/connection/instant-text.ts';
+import {
+  array,
+  directed,
+  type Page,
+  type PageSearch,
+  type RowOf,
+} from '../../../db/connection/statements.ts';
 import { factPairs } from '../../../db/machine-facts.ts';
 import { type PriceHistory, priceHistory } from '../../../db/prices/prices.ts';
 import type { MachineFacts } from '../../../domain/machine-facts.ts';
@@ -63,27 +69,25 @@ export interface FoundMachines extends Page<FoundMachine> {
 
 /** The largest total, and the largest offset of a page. */
 export const MACHINES_COUNTED = 10_000;
-type Part = postgres.PendingQuery<postgres.Row[]>;
-
-export async function searchMachines(sql: Sql, search: MachineSearch): Promise<FoundMachines> {
+export async function searchMachines(db: Database, search: MachineSearch): Promise<FoundMachines> {
   const { sort, descending, limit, offset } = search;
-  const order = sql.unsafe(directed(ORDERS[sort], descending));
+  const order = sql.raw(directed(ORDERS[sort], descending));
   const places = sql`join regions r on r.id = m.region_id join providers p on p.id = r.provider_id`;
   // The outer statement reads the other columns for the rows of the page only.
-  const reading = sql<FoundMachine[]>`
+  const reading = db.execute<RowOf<FoundMachine>>(sql`
     with page as (
       select m.id from machines m ${sort === 'region' ? places : sql``}
-      where ${fits(sql, search)} order by ${order} limit ${limit} offset ${offset}
+      where ${fits(search)} order by ${order} limit ${limit} offset ${offset}
     )
     select m.id, m.name, p.name as provider, p.id as "providerId", r.code as region, m.cpu, m.ram::float as ram,
       m.ram_unit as "ramUnit", m.price::float as price, (m.price / m.cpu)::float as "pricePerCpu",
-      (m.price / ${sql.unsafe(GIGABYTES)})::float as "pricePerGb", m.excluded_reason as "excludedReason",
-      ${instant(sql, 'm.orderable_until')} as "orderableUntil", ${instant(sql, 'm.retires_at')} as "retiresAt"
+      (m.price / ${sql.raw(GIGABYTES)})::float as "pricePerGb", m.excluded_reason as "excludedReason",
+      ${sql.raw(instantText('m.orderable_until', 's'))} as "orderableUntil", ${sql.raw(instantText('m.retires_at', 's'))} as "retiresAt"
     from page join machines m using (id) ${places}
-    order by ${order}`;
+    order by ${order}`);
   // All matches: that is one parallel scan. A count with a limit is not parallel, and slow for few matches.
-  const counting = sql<{ total: number }[]>`
-    select count(*)::int as total from machines m where ${fits(sql, search)}`;
+  const counting = db.execute<RowOf<{ total: number }>>(sql`
+    select count(*)::int as total from machines m where ${fits(search)}`);
   const [rows, [counted]] = await Promise.all([reading, counting]);
   return { rows, ...shown(counted?.total ?? 0) };
 }
@@ -93,12 +97,12 @@ const shown = (total: number) => ({
   isMore: total > MACHINES_COUNTED,
 });
 
-function fits(sql: Sql, search: MachineSearch): Part {
+function fits(search: MachineSearch): SQL {
   const { text, providerId, region, countries, minCpu, maxCpu, minRam, maxRam, published } = search;
   const place = sql`select r.id from regions r where true
     ${providerId === undefined ? sql`` : sql`and r.provider_id = ${providerId}`}
     ${region === undefined ? sql`` : sql`and r.code = ${region}`}
-    ${countries === undefined ? sql`` : sql`and r.country = any(${countries})`}`;
+    ${countries === undefined ? sql`` : sql`and r.country = any(${array(countries, 'text')})`}`;
   return sql`
     m.retired_at is null
     ${published === 'yes' ? sql`and m.excluded_reason is null` : sql``}
@@ -108,11 +112,11 @@ function fits(sql: Sql, search: MachineSearch): Part {
     ${maxCpu === undefined ? sql`` : sql`and m.cpu <= ${maxCpu}`}
     ${minRam === undefined ? sql`` : sql`and m.ram >= ${minRam}`}
     ${maxRam === undefined ? sql`` : sql`and m.ram <= ${maxRam}`}
-    ${text === undefined ? sql`` : sql`and ${contains(sql, text)}`}`;
+    ${text === undefined ? sql`` : sql`and ${contains(text)}`}`;
 }
 
 /** Ignores case. The collation "C" is much faster, but only lowers ASCII letters. */
-function contains(sql: Sql, text: string): Part {
+function contains(text: string): SQL {
   const isAscii = /^\p{ASCII}*$/u.test(text);
   return sql`strpos(lower(m.name ${isAscii ? sql`collate "C"` : sql``}), ${text.toLowerCase()}) > 0`;
 }
@@ -123,16 +127,16 @@ export interface CataloguePlace {
   readonly regions: readonly string[];
 }
 
-export async function cataloguePlaces(sql: Sql): Promise<CataloguePlace[]> {
-  return sql<CataloguePlace[]>`
+export async function cataloguePlaces(db: Database): Promise<CataloguePlace[]> {
+  return db.execute<RowOf<CataloguePlace>>(sql`
     select p.id, p.name, array_agg(r.code order by r.code collate "C") as regions
     from providers p join regions r on r.provider_id = p.id and r.organization_id is null
-    group by p.id order by p.name collate "C"`;
+    group by p.id order by p.name collate "C"`);
 }
 
-export async function catalogueCountries(sql: Sql): Promise<string[]> {
-  const rows = await sql<{ country: string }[]>`
-    select distinct country from regions where country is not null and organization_id is null order by country`;
+export async function catalogueCountries(db: Database): Promise<string[]> {
+  const rows = await db.execute<RowOf<{ country: string }>>(sql`
+    select distinct country from regions where country is not null and organization_id is null order by country`);
   return rows.map(({ country }) => country);
 }
 
@@ -157,20 +161,19 @@ export async function machineDetail(
   db: ClientDatabase,
   machineId: number,
 ): Promise<MachineDetail | undefined> {
-  const { $client: sql } = db;
   const [history, changes, [row]] = await Promise.all([
     priceHistory(db, machineId),
-    machineHistory(sql, machineId, CHANGES_SHOWN),
-    sql<Omit<MachineDetail, keyof PriceHistory | 'changes'>[]>`
+    machineHistory(db.$client, machineId, CHANGES_SHOWN),
+    db.execute<RowOf<Omit<MachineDetail, keyof PriceHistory | 'changes'>>>(sql`
       select p.id as "providerId", r.id as "regionId", r.name as "regionName", m.source_id as source, m.cpu,
         m.ram::float as ram, m.ram_unit as "ramUnit",
-        json_build_object(${sql.unsafe(factPairs('m', 'fields'))}) as facts,
-        ${instant(sql, 'm.created_at')} as "createdAt",
+        json_build_object(${sql.raw(factPairs('m', 'fields'))}) as facts,
+        ${sql.raw(instantText('m.created_at', 's'))} as "createdAt",
         (select n.id::float from sync_runs n where n.id = m.added_by) as "addedBy",
-        ${instant(sql, 'm.retired_at')} as "retiredAt",
+        ${sql.raw(instantText('m.retired_at', 's'))} as "retiredAt",
         m.missed_runs as "missedRuns"
       from machines m join regions r on r.id = m.region_id join providers p on p.id = r.provider_id
-      where m.id = ${machineId}`,
+      where m.id = ${machineId}`),
   ]);
   return history && row && { ...history, ...row, changes };
 }
@@ -193,23 +196,23 @@ const MOST_POINTS = 2000;
 
 /** Returns the matches as points of price and size. The same machines result in the same points. */
 export async function machinePoints(
-  sql: Sql,
+  db: Database,
   search: MachineSearch,
   points = MOST_POINTS,
 ): Promise<MachinePoints> {
   // The hash of the id samples the machines evenly.
-  const sampling = sql<{ id: number }[]>`
-    select m.id from machines m where ${fits(sql, search)} and m.price is not null
-    order by hashint4(m.id), m.id limit ${points}`;
-  const [sample, sizes] = await Promise.all([sampling, pricesBySize(sql, search)]);
+  const sampling = db.execute<RowOf<{ id: number }>>(sql`
+    select m.id from machines m where ${fits(search)} and m.price is not null
+    order by hashint4(m.id), m.id limit ${points}`);
+  const [sample, sizes] = await Promise.all([sampling, pricesBySize(db, search)]);
   const total = sizes.reduce((sum, { machines }) => sum + machines, 0);
-  const extremes = total > points ? await atPrices(sql, search, sizes) : [];
+  const extremes = total > points ? await atPrices(db, search, sizes) : [];
   const chosen = [...new Set([...extremes, ...sample].map(({ id }) => id))].slice(0, points);
-  const found = await sql<MachinePoint[]>`
+  const found = await db.execute<RowOf<MachinePoint>>(sql`
     select m.id, m.name, p.name as provider, r.code as region, m.cpu, m.ram::float as ram, m.ram_unit as "ramUnit",
       m.price::float as price
     from machines m join regions r on r.id = m.region_id join providers p on p.id = r.provider_id
-    where m.id = any(${chosen}::int[]) order by m.id`;
+    where m.id = any(${array(chosen, 'integer')}) order by m.id`);
   return { points: found, ...shown(total), isSample: total > points };
 }
 
@@ -221,16 +224,16 @@ interface SizePrices extends Pick<MachinePoint, 'cpu' | 'ramUnit'> {
   readonly highest: string | null;
 }
 
-async function pricesBySize(sql: Sql, search: MachineSearch): Promise<SizePrices[]> {
-  return sql<SizePrices[]>`
+async function pricesBySize(db: Database, search: MachineSearch): Promise<SizePrices[]> {
+  return db.execute<RowOf<SizePrices>>(sql`
     select m.cpu, m.ram_unit as "ramUnit", m.ram::text as ram, count(*)::int as machines,
       min(m.price)::text as lowest, max(m.price)::text as highest
-    from machines m where ${fits(sql, search)} group by m.cpu, m.ram_unit, m.ram order by 1, 2, 3`;
+    from machines m where ${fits(search)} group by m.cpu, m.ram_unit, m.ram order by 1, 2, 3`);
 }
 
 /** Returns one machine for each lowest and highest price of a size, those at the lowest first. */
 async function atPrices(
-  sql: Sql,
+  db: Database,
   search: MachineSearch,
   sizes: readonly SizePrices[],
 ): Promise<{ id: number }[]> {
@@ -238,13 +241,15 @@ async function atPrices(
     ...sizes.map((size) => ({ ...size, price: size.lowest })),
     ...sizes.map((size) => ({ ...size, price: size.highest })),
   ];
-  return sql<{ id: number }[]>`
+  const list = (value: (one: (typeof of)[number]) => unknown, type: Parameters<typeof array>[1]) =>
+    array(of.map(value), type);
+  return db.execute<RowOf<{ id: number }>>(sql`
     select min(m.id) as id
-    from unnest(${of.map(({ cpu }) => cpu)}::int[], ${of.map(({ ramUnit }) => ramUnit)}::text[],
-      ${of.map(({ ram }) => ram)}::numeric[], ${of.map(({ price }) => price)}::numeric[])
+    from unnest(${list(({ cpu }) => cpu, 'integer')}, ${list(({ ramUnit }) => ramUnit, 'text')},
+      ${list(({ ram }) => ram, 'numeric')}, ${list(({ price }) => price, 'numeric')})
       with ordinality s (cpu, ram_unit, ram, price, n)
     join machines m on m.cpu = s.cpu and m.ram_unit = s.ram_unit and m.ram = s.ram and m.price = s.price
-    where ${fits(sql, search)} group by s.n order by s.n`;
+    where ${fits(search)} group by s.n order by s.n`);
 }
 
 export interface ExcludedMachine extends Pick<FoundMachine, 'id' | 'name' | 'cpu' | 'ram' | 'ramUnit'> {
@@ -263,19 +268,19 @@ export interface ExcludedMachines {
 }
 
 export async function excludedMachines(
-  sql: Sql,
+  db: Database,
   sourceId: string,
   limit: number | undefined,
 ): Promise<ExcludedMachines> {
-  const reasons = await sql<{ reason: string; count: number }[]>`
+  const reasons = await db.execute<RowOf<{ reason: string; count: number }>>(sql`
     select excluded_reason as reason, count(*)::int as count from machines
     where source_id = ${sourceId} and retired_at is null and excluded_reason is not null
-    group by 1 order by 2 desc, 1`;
-  const rows = await sql<ExcludedMachine[]>`
+    group by 1 order by 2 desc, 1`);
+  const rows = await db.execute<RowOf<ExcludedMachine>>(sql`
     select m.id, r.code as "regionCode", m.name, m.excluded_reason as reason, m.cpu, m.ram::float as ram,
       m.ram_unit as "ramUnit", m.source_amount::text as amount, m.source_per as per, m.source_currency as currency
     from machines m join regions r on r.id = m.region_id
     where m.source_id = ${sourceId} and m.retired_at is null and m.excluded_reason is not null
-    order by m.excluded_reason, r.code collate "C", m.name collate "C" limit ${limit ?? null}`;
+    order by m.excluded_reason, r.code collate "C", m.name collate "C" limit ${limit ?? null}`);
   return { total: reasons.reduce((sum, { count }) => sum + count, 0), reasons, rows };
 }

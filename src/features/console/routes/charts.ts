@@ -21,7 +21,7 @@ export function addCharts(api: FastifyInstance, { sql, db, queues }: ConsoleCont
       runSteps(sql, window),
       dirtyDocumentCounts(db),
       openSince(db, 'publication_behind'),
-      pendingBacklog(sql),
+      pendingBacklog(db),
       jobCounts(queues, window),
     ]);
     return {

@@ -13,10 +13,10 @@ import type { ClusterAnswer } from './answers.ts';
 import type { ConsoleContext } from './context.ts';
 import { costOfCluster } from './costs/costs.ts';
 
-export function addClusters(api: FastifyInstance, { sql }: ConsoleContext): void {
+export function addClusters(api: FastifyInstance, { sql, db }: ConsoleContext): void {
   api.get('/clusters', async (request): Promise<FoundClusters> => {
     const { query } = request;
-    return searchClusters(sql, {
+    return searchClusters(db, {
       text: textOf(query, 'q'),
       organization: textOf(query, 'organization'),
       providerId: integerOf(query, 'provider', 1, 2_147_483_647),
@@ -27,13 +27,13 @@ export function addClusters(api: FastifyInstance, { sql }: ConsoleContext): void
       ...windowOf(query),
     });
   });
-  api.get('/cluster-terms', (): Promise<ClusterTerms> => clusterTerms(sql));
+  api.get('/cluster-terms', (): Promise<ClusterTerms> => clusterTerms(db));
   api.get('/clusters/:id', async (request): Promise<ClusterAnswer> => {
     const id = idOf(request.params, 'id', 'cluster');
     const { limit, offset } = windowOf(request.query);
     // One more row than the page shows whether there are older ones.
     const [cluster, history] = await Promise.all([
-      clusterDetails(sql, id),
+      clusterDetails(db, id),
       clusterHistory(sql, id, { limit: limit + 1, offset }),
     ]);
     if (!cluster) throw new NotFound(`there is no cluster ${id}`);

@@ -39,10 +39,7 @@ const PREVIEW_MS = 30_000;
 const PREVIEWS = 4;
 const KINDS = ['gone', 'excluded', 'price', 'shape', 'facts', 'published', 'changed', 'new'] as const;
 
-export function addHeld(
-  api: FastifyInstance,
-  { sql, db, config, openWriter, changed }: ConsoleContext,
-): void {
+export function addHeld(api: FastifyInstance, { db, config, openWriter, changed }: ConsoleContext): void {
   const sourceOf = ({ id, sourceId }: BatchRecord): SourceConfig => {
     const source = config.sources.find((each) => each.id === sourceId);
     if (source) return source;
@@ -80,7 +77,7 @@ export function addHeld(
   api.get('/held', () => batchRecords(db, LISTED));
   api.get('/held/:batch', async (request): Promise<ShownBatch> => {
     const batch = await known(request);
-    const trail = await batchTrail(sql, batch.id);
+    const trail = await batchTrail(db, batch.id);
     if (batch.status !== 'pending') return { ...batch, trail, changes: null };
     return { ...batch, trail, changes: changesPage(await previewOf(batch), request.query) };
   });

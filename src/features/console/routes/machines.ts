@@ -21,20 +21,20 @@ import { machineCosts, machinePriced } from './costs/machine-costs.ts';
 /** More cpu, and more GB, than any machine has. */
 const LARGEST = 1_000_000;
 
-export function addMachines(api: FastifyInstance, { sql, db }: ConsoleContext): void {
+export function addMachines(api: FastifyInstance, { db }: ConsoleContext): void {
   const currency = async () => (await storedCurrency(db)) ?? null;
   api.get('/machines', async (request): Promise<MachinesAnswer> => {
     const search = machineSearch(request.query);
-    const [found, unit] = await Promise.all([searchMachines(sql, search), currency()]);
+    const [found, unit] = await Promise.all([searchMachines(db, search), currency()]);
     return { ...found, currency: unit };
   });
   api.get('/machines/points', async (request): Promise<PointsAnswer> => {
     const search = machineSearch(request.query);
-    const [found, unit] = await Promise.all([machinePoints(sql, search), currency()]);
+    const [found, unit] = await Promise.all([machinePoints(db, search), currency()]);
     return { ...found, currency: unit };
   });
   api.get('/places', async (): Promise<PlacesAnswer> => {
-    const [providers, countries] = await Promise.all([cataloguePlaces(sql), catalogueCountries(sql)]);
+    const [providers, countries] = await Promise.all([cataloguePlaces(db), catalogueCountries(db)]);
     return { providers, countries, continents: CONTINENTS };
   });
   api.get('/machines/:id', async (request): Promise<MachineAnswer> => {

@@ -9,7 +9,7 @@ import {
 } from '../../../app/actions/inputs.ts';
 import { publishNow } from '../../../app/actions/publish.ts';
 import { administration } from '../../../db/administration.ts';
-import type { Database, Sql } from '../../../db/connection/client.ts';
+import type { Database } from '../../../db/connection/client.ts';
 import { findOrganization, type Organization } from '../../../db/organizations.ts';
 import { listUsers, type UserName } from '../../../db/users.ts';
 import { deciderOf } from '../../../ops/access.ts';
@@ -27,12 +27,12 @@ import type { ConsoleContext } from './context.ts';
 export const ADMIN = { config: { access: 'admin' } } as const;
 
 export function addOrganizations(api: FastifyInstance, context: ConsoleContext): void {
-  const { sql, db } = context;
+  const { db } = context;
   const changes = changesOf(context);
 
   api.get('/organizations', async (request): Promise<FoundOrganizations> => {
     const { query } = request;
-    return searchOrganizations(sql, {
+    return searchOrganizations(db, {
       text: textOf(query, 'q'),
       deleted: choiceOf(query, 'deleted', ['no', 'yes', 'all']) ?? 'no',
       sort: choiceOf(query, 'sort', ORGANIZATION_SORTS) ?? 'slug',
@@ -40,9 +40,9 @@ export function addOrganizations(api: FastifyInstance, context: ConsoleContext):
       ...windowOf(query),
     });
   });
-  api.get('/organizations/:slug', (request) => storedOrganization(sql, slugOf(request)));
+  api.get('/organizations/:slug', (request) => storedOrganization(db, slugOf(request)));
   api.get('/organizations/:slug/users', async (request): Promise<UsersAnswer> => {
-    const { id } = await storedOrganization(sql, slugOf(request));
+    const { id } = await storedOrganization(db, slugOf(request));
     return { rows: await listUsers(db, id) };
   });
   api.post('/organizations', ADMIN, async (request): Promise<Organization> => {
@@ -98,8 +98,8 @@ export async function publish({ openWriter, changed }: ConsoleContext): Promise<
 }
 
 /** Returns an organization, also a deleted one. @throws NotFound */
-export const storedOrganization = async (sql: Sql, slug: string): Promise<FoundOrganization> =>
-  found(await foundOrganization(sql, slug), noOrganization(slug));
+export const storedOrganization = async (db: Database, slug: string): Promise<FoundOrganization> =>
+  found(await foundOrganization(db, slug), noOrganization(slug));
 
 /** @throws NotFound also for a deleted organization */
 export const existing = async (db: Database, slug: string): Promise<Organization> =>

@@ -74,7 +74,7 @@ export function addSources(api: FastifyInstance, context: ConsoleContext): void 
   api.get('/sources/:id/excluded', async (request): Promise<ExcludedAnswer> => {
     const id = idOfSource(request.params);
     const { limit, offset } = windowOf(request.query);
-    const { total, reasons, rows } = await excludedMachines(sql, id, offset + limit);
+    const { total, reasons, rows } = await excludedMachines(db, id, offset + limit);
     return {
       source: id,
       total,

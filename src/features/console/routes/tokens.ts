@@ -8,12 +8,12 @@ import type { ConsoleContext } from './context.ts';
 import { ADMIN, changesOf, existing, publish, slugOf, storedOrganization } from './organizations.ts';
 
 export function addTokens(api: FastifyInstance, context: ConsoleContext): void {
-  const { sql, db } = context;
+  const { db } = context;
   const changes = changesOf(context);
 
   api.get('/organizations/:slug/tokens', async (request): Promise<TokensAnswer> => {
     const window = windowOf(request.query);
-    const { id } = await storedOrganization(sql, slugOf(request));
+    const { id } = await storedOrganization(db, slugOf(request));
     return tokenPage(db, id, window);
   });
   api.post('/organizations/:slug/tokens', ADMIN, async (request): Promise<Published<MadeToken>> => {

@@ -16,9 +16,9 @@ import { costsOverTime, dayStarts, pastPrices } from './cost-history.ts';
 
 const DAYS = 30;
 
-export function addCosts(api: FastifyInstance, { sql }: ConsoleContext): void {
+export function addCosts(api: FastifyInstance, { sql, db: all }: ConsoleContext): void {
   api.get('/organizations/:slug/costs', async (request): Promise<CostsAnswer> => {
-    const organization = await storedOrganization(sql, slugOf(request));
+    const organization = await storedOrganization(all, slugOf(request));
     const { limit, offset } = windowOf(request.query);
     const now = Date.now();
     const times = dayStarts(now, DAYS);
