@@ -58,7 +58,7 @@ interface CurrentCosts {
   readonly tier: Tier;
 }
 
-/** Bytes of a cluster and its cost, and of a machine, measured by `npm run bench:costs`. */
+/** About the bytes of a cluster with its cost, and of a machine. */
 const BYTES_PER_CLUSTER = 700;
 const BYTES_PER_MACHINE = 700;
 

@@ -1,7 +1,10 @@
 /** The price of a machine for an organization: the list price of a term, and what the price book makes of it. Pure. */
-
-import type { SelectedMachine } from '../../domain/prices/price-book.ts';
-import { type BookForTerm, bookForTerm, type PriceBookEntry } from '../../domain/prices/price-book.ts';
+import {
+  type BookForTerm,
+  bookForTerm,
+  type PriceBookEntry,
+  type SelectedMachine,
+} from '../../domain/prices/price-book.ts';
 import type { PriceTerm } from '../../domain/prices/term.ts';
 import { type NodePrice, nodePrice, nodePriceBy } from './cost.ts';
 import type { PriceTime, StoredMachine } from './inputs.ts';

@@ -203,14 +203,14 @@ describe('/v1/costs', () => {
       const from = counting.statements.length;
       const response = await api.get('/v1/costs');
       const statements = counting.statements.slice(from).join('\n');
-      const tables = ['clusters c', 'machines m', 'price_book_entries'];
+      const tables = ['clusters c', 'machines m join', 'price_book_entries'];
       return {
         month: response.json<CostsDocument>().total.per_month,
         tier: response.headers['fleetbook-tier'],
         tables: tables.filter((table) => statements.includes(`from ${table}`)),
       };
     };
-    const [clusters, machines, book] = ['clusters c', 'machines m', 'price_book_entries'];
+    const [clusters, machines, book] = ['clusters c', 'machines m join', 'price_book_entries'];
     expect(await read()).toEqual({
       month: 13.15779812,
       tier: 'postgres',
