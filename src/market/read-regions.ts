@@ -56,7 +56,6 @@ export async function mergeRegions(
   { documents, memoryLimit, isOver }: MergeOptions,
 ) {
   let index = before;
-  let ofDisk = false;
   let knownSince: number | undefined;
   /** Source of a region → the time of the region's document. */
   const read = new Map<string, string>();
@@ -76,8 +75,7 @@ export async function mergeRegions(
     const found = await Promise.all(
       batch.map(([regionId, version]) => documents.readApart({ kind: 'columns', regionId }, version)),
     );
-    for (const { document, tier, knownAt, asOf } of found) {
-      ofDisk ||= tier === 'disk';
+    for (const { document, knownAt, asOf } of found) {
       if (knownAt !== undefined) knownSince = Math.min(knownAt, knownSince ?? knownAt);
       if (asOf !== undefined) for (const id of document?.sources ?? []) read.set(id, `catalogue ${asOf}`);
       const columns = document && readColumns(document.body.identity);
@@ -90,7 +88,7 @@ export async function mergeRegions(
     if (rows >= ROWS_AT_ONCE) await merge();
   }
   await merge();
-  return { index, ofDisk, knownSince, read };
+  return { index, knownSince, read };
 }
 
 /** Runs long work in turns of the event loop. */

@@ -60,7 +60,6 @@ export class Searchable {
   #stamps: Stamps = NO_STAMPS;
   #epoch = NO_EPOCH;
   #confirmedAt = Number.NEGATIVE_INFINITY;
-  #isOfDisk = false;
   #refreshing: Promise<void> | undefined;
   #retryAt = Number.NEGATIVE_INFINITY;
   #failure: Unavailable | undefined;
@@ -114,7 +113,7 @@ export class Searchable {
     ];
     return {
       index,
-      tier: this.#isOfDisk ? 'disk' : 'memory',
+      tier: 'memory',
       asOf: (places) => {
         const sources = sourcesOf(places);
         const confirmed = timeBy(this.#confirmed(), 'columns', sources);
@@ -220,7 +219,7 @@ export class Searchable {
       stored?.versions ?? (isComplete ? new Map<number, number>() : await listedRegions(documents));
     for (const [region, version] of this.#published)
       wanted.set(region, Math.max(version, wanted.get(region) ?? 0));
-    const { index, ofDisk, knownSince, read } = await mergeRegions(this.#latest, wanted, {
+    const { index, knownSince, read } = await mergeRegions(this.#latest, wanted, {
       documents,
       memoryLimit: this.#options.memoryLimit,
       isOver: () => generation !== this.#generation,
@@ -235,11 +234,8 @@ export class Searchable {
       if ((this.#published.get(region) ?? Infinity) <= version) this.#published.delete(region);
     if (knownSince === undefined) {
       if (!isComplete) this.#epoch = epoch;
-      this.#isOfDisk = false;
       this.#confirmedAt = at;
     } else {
-      // If the disk had nothing newer, the index did not change.
-      this.#isOfDisk ||= ofDisk && !isSame;
       this.#confirmedAt = isSame ? Math.max(this.#knownAt(), knownSince) : knownSince;
       this.#epoch = NO_EPOCH;
       // The next read checks whether a server answers again.
