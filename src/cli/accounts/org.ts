@@ -2,10 +2,9 @@ import type { Command } from 'commander';
 import { newOrganization, renamedOrganization } from '../../app/actions/inputs.ts';
 import type { CommandContext } from '../../app/feature.ts';
 import type { Environment } from '../../config/config.ts';
-import type { Database } from '../../db/connection/client.ts';
-import { findOrganization, type Organization } from '../../db/organizations.ts';
 import { listOrganizations, type OrganizationSummary } from '../../features/console/queries/organizations.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
+import { existingOrganization, noOrganization } from '../terminal/find-named.ts';
 import { openDatabase, openWriter } from '../terminal/open.ts';
 import {
   add,
@@ -59,19 +58,6 @@ function organizationTable(found: readonly OrganizationSummary[], now: Date): st
       ago(createdAt, now),
       ...(anyDeleted ? [ago(deletedAt, now)] : []),
     ]),
-  );
-}
-
-/** @throws CommandFailure if the organization does not exist or is deleted */
-export async function existingOrganization(db: Database, slug: string): Promise<Organization> {
-  const organization = await findOrganization(db, slug);
-  if (organization) return organization;
-  throw noOrganization(slug);
-}
-
-function noOrganization(slug: string): CommandFailure {
-  return new CommandFailure(
-    `there is no organization "${slug}", or it is deleted; \`fleetbook org list --all\` shows all, \`fleetbook org create <slug>\` creates one with a new slug`,
   );
 }
 

@@ -5,6 +5,7 @@ import type { Environment } from '../../config/config.ts';
 import { listTokens, type TokenSummary } from '../../db/tokens.ts';
 import { SCOPES } from '../../domain/scope.ts';
 import { CommandFailure } from '../terminal/failure.ts';
+import { existingOrganization } from '../terminal/find-named.ts';
 import { openDatabase, openWriter } from '../terminal/open.ts';
 import {
   add,
@@ -19,7 +20,6 @@ import {
   readId,
 } from '../terminal/options.ts';
 import { ago, alignedTable, print, printAside, printJson, show } from '../terminal/output.ts';
-import { existingOrganization } from './org.ts';
 
 export function define(program: Command, { env }: CommandContext): void {
   const token = program.command('token').description('API tokens of organizations');

@@ -4,6 +4,7 @@ import type { CommandContext } from '../../app/feature.ts';
 import type { Environment } from '../../config/config.ts';
 import { listUsers, type UserName } from '../../db/users.ts';
 import { CommandFailure } from '../terminal/failure.ts';
+import { existingOrganization } from '../terminal/find-named.ts';
 import { openDatabase, openWriter } from '../terminal/open.ts';
 import {
   add,
@@ -18,7 +19,6 @@ import {
 } from '../terminal/options.ts';
 import { alignedTable, count, show, updatedLater } from '../terminal/output.ts';
 import { confirm } from '../terminal/terminal.ts';
-import { existingOrganization } from './org.ts';
 
 export function define(program: Command, { env }: CommandContext): void {
   const user = program

@@ -3,7 +3,7 @@ import type { CommandContext } from '../../app/feature.ts';
 import type { Environment } from '../../config/config.ts';
 import type { ClusterChanges } from '../../features/console/queries/cluster-changes.ts';
 import { changesKeptSince, type MachineChanges } from '../../features/console/queries/machine-changes.ts';
-import { knownProvider } from '../terminal/known-provider.ts';
+import { knownProvider } from '../terminal/find-named.ts';
 import { openDatabase } from '../terminal/open.ts';
 import { addRows, type PageOptions, PROVIDER, pageLimit, readSince } from '../terminal/options.ts';
 import { age, count, show, wrapped } from '../terminal/output.ts';

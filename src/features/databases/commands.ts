@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { CommandContext } from '../../app/feature.ts';
-import { knownProvider } from '../../cli/terminal/known-provider.ts';
+import { knownProvider } from '../../cli/terminal/find-named.ts';
 import { openDatabase } from '../../cli/terminal/open.ts';
 import { addRows, type PageOptions, PROVIDER, pageLimit } from '../../cli/terminal/options.ts';
 import { alignedTable, memoryText, moreLine, show } from '../../cli/terminal/output.ts';

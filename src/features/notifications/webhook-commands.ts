@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { z } from 'zod';
 import type { CommandContext } from '../../app/feature.ts';
 import { CommandFailure } from '../../cli/terminal/failure.ts';
+import { existingOrganization } from '../../cli/terminal/find-named.ts';
 import { openDatabase } from '../../cli/terminal/open.ts';
 import {
   add,
@@ -15,8 +16,7 @@ import {
 } from '../../cli/terminal/options.ts';
 import { ago, alignedTable, print, printJson } from '../../cli/terminal/output.ts';
 import type { Environment } from '../../config/config.ts';
-import type { Database } from '../../db/connection/client.ts';
-import { findOrganization, type Organization } from '../../db/organizations.ts';
+import type { Organization } from '../../db/organizations.ts';
 import { WEBHOOK_EVENTS } from '../../db/schema.ts';
 import {
   addWebhook,
@@ -66,7 +66,7 @@ async function webhookAdd(env: Environment, options: AddOptions): Promise<void> 
   const given = readArguments(newWebhook, options);
   await using database = openDatabase(env);
   const by = decider(database, options);
-  const organization = await organizationOf(database.db, options.org);
+  const organization = await existingOrganization(database.db, options.org);
   const added = await addWebhook(database.db, organization, given, by);
   if (added === undefined)
     throw new CommandFailure(
@@ -82,7 +82,7 @@ async function webhookAdd(env: Environment, options: AddOptions): Promise<void> 
 
 async function webhookList(env: Environment, { org, json }: OfOrganization): Promise<void> {
   await using database = openDatabase(env);
-  const organization = await organizationOf(database.db, org);
+  const organization = await existingOrganization(database.db, org);
   const webhooks = await listWebhooks(database.db, organization.id);
   if (json) return printJson(webhooks);
   if (webhooks.length === 0)
@@ -107,7 +107,7 @@ async function webhookList(env: Environment, { org, json }: OfOrganization): Pro
 async function webhookRemove(env: Environment, id: number, options: ChangingOf): Promise<void> {
   await using database = openDatabase(env);
   const by = decider(database, options);
-  const organization = await organizationOf(database.db, options.org);
+  const organization = await existingOrganization(database.db, options.org);
   if (!(await removeWebhook(database.db, organization, id, by))) throw noWebhook(id, organization);
   if (options.json) printJson({ webhook: id, removed: true });
   else print(`webhook ${id} of ${organization.slug} is removed`);
@@ -116,19 +116,13 @@ async function webhookRemove(env: Environment, id: number, options: ChangingOf):
 async function webhookTest(env: Environment, id: number, options: ChangingOf): Promise<void> {
   await using database = openDatabase(env);
   const by = decider(database, options);
-  const organization = await organizationOf(database.db, options.org);
+  const organization = await existingOrganization(database.db, options.org);
   const webhook = await findWebhook(database.db, id, organization.id);
   if (webhook === undefined) throw noWebhook(id, organization);
   const error = await testWebhook(database.db, webhook, organization, by);
   if (error !== undefined) throw new CommandFailure(`webhook ${id} did not accept the message: ${error}`);
   if (options.json) printJson({ webhook: id, delivered: true });
   else print(`webhook ${id} accepted the message`);
-}
-
-async function organizationOf(db: Database, slug: string): Promise<Organization> {
-  const organization = await findOrganization(db, slug);
-  if (organization) return organization;
-  throw new CommandFailure(`there is no organization "${slug}", or it is deleted; see: fleetbook org list`);
 }
 
 const noWebhook = (id: number, { slug }: Organization): CommandFailure =>

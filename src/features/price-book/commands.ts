@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import type { CommandContext } from '../../app/feature.ts';
-import { CommandFailure, UsageFailure } from '../../cli/terminal/failure.ts';
+import { UsageFailure } from '../../cli/terminal/failure.ts';
+import { existingOrganization } from '../../cli/terminal/find-named.ts';
 import { openDatabase, openWriter } from '../../cli/terminal/open.ts';
 import {
   add,
@@ -14,8 +15,6 @@ import {
 } from '../../cli/terminal/options.ts';
 import { alignedTable, printJson, show, updatedLater } from '../../cli/terminal/output.ts';
 import type { Environment } from '../../config/source-config.ts';
-import type { Database } from '../../db/connection/client.ts';
-import { findOrganization, type Organization } from '../../db/organizations.ts';
 import type { GivenEntry, PriceBookAnswer, ShownEntry } from './answers.ts';
 import { BadEntry, ENTRY_FIELDS } from './bad-entry.ts';
 import { readNames } from './names.ts';
@@ -67,20 +66,12 @@ export async function listPrices(
 ): Promise<void> {
   await using database = openDatabase(env);
   const { sql } = database;
-  const organization = await organizationOf(database.db, options.org);
+  const organization = await existingOrganization(database.db, options.org);
   const book = await readPriceBook(sql, organization, options.all ?? false);
   show(options, book, () =>
     book.entries.length > 0
       ? entryTable(book)
       : `${book.organization} has no own prices; add one: fleetbook price add --org ${book.organization} --provider <provider> --discount <percent>`,
-  );
-}
-
-async function organizationOf(db: Database, slug: string): Promise<Organization> {
-  const organization = await findOrganization(db, slug);
-  if (organization) return organization;
-  throw new CommandFailure(
-    `there is no organization "${slug}", or it is deleted; \`fleetbook org list --all\` shows all`,
   );
 }
 
@@ -163,7 +154,7 @@ export async function importPrices(env: Environment, file: string, options: Chan
 
 export async function exportPrices(env: Environment, options: OfOrganization): Promise<void> {
   await using database = openDatabase(env);
-  const organization = await organizationOf(database.db, options.org);
+  const organization = await existingOrganization(database.db, options.org);
   printJson(fileOf(await readPriceBook(database.sql, organization, false)));
 }
 
