@@ -1,8 +1,7 @@
 /** The searched catalogue, generated on demand and the same every time. */
 
 import type { RegionUpdate } from '../../src/market/catalogue-index.ts';
-import { ColumnsBuilder, type MachineWithFacts } from '../../src/snapshot/document/build-columns.ts';
-import { readColumns } from '../../src/snapshot/document/columns.ts';
+import { ColumnsBuilder, type MachineWithFacts, readColumns } from '../../src/snapshot/document/columns.ts';
 
 const PROVIDERS = 8;
 export const REGIONS = 200;

@@ -6,10 +6,12 @@ import type { Term } from '../domain/prices/term.ts';
 import {
   amountOf,
   type ById,
+  type MachineKind,
+  type Place,
+  type RegionColumns,
   type RegionPrice,
   type RegionTerms,
-} from '../snapshot/document/column-terms.ts';
-import type { MachineKind, Place, RegionColumns } from '../snapshot/document/columns.ts';
+} from '../snapshot/document/columns.ts';
 import { Dictionary } from './dictionary.ts';
 import {
   type Change,

@@ -1,7 +1,7 @@
 /** The machines that cost least for some hours. Monthly caps change the order of prices, so the scan tests every row that fits. */
 
 import { MINUTES_PER_MONTH } from '../domain/prices/price.ts';
-import { amountOf } from '../snapshot/document/column-terms.ts';
+import { amountOf } from '../snapshot/document/columns.ts';
 import type { CatalogueIndex } from './catalogue-index.ts';
 import type { Filters } from './filters.ts';
 import { firstWhere } from './order.ts';

@@ -1,6 +1,6 @@
 /** Machines and regions of the catalogue in memory by their ids. */
 import { TERMS, type Term } from '../domain/prices/term.ts';
-import { amountOf } from '../snapshot/document/column-terms.ts';
+import { amountOf } from '../snapshot/document/columns.ts';
 import {
   type CatalogueIndex,
   type IndexedMachine,

@@ -13,7 +13,7 @@ import {
 import type { PriceTerm } from '../domain/prices/term.ts';
 import { type MaybePromise, whenThere } from '../snapshot/document/answer.ts';
 import { entriesOf } from '../snapshot/document/build.ts';
-import type { ById } from '../snapshot/document/column-terms.ts';
+import type { ById } from '../snapshot/document/columns.ts';
 import type { Documents } from '../snapshot/read/documents.ts';
 import { type CatalogueIndex, indexedMachine, selectedMachine } from './catalogue-index.ts';
 import { capOf } from './cheapest.ts';

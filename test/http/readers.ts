@@ -20,8 +20,7 @@ import {
   providersContent,
   regionContent,
 } from '../../src/snapshot/document/build.ts';
-import { ColumnsBuilder } from '../../src/snapshot/document/build-columns.ts';
-import { readColumns } from '../../src/snapshot/document/columns.ts';
+import { ColumnsBuilder, readColumns } from '../../src/snapshot/document/columns.ts';
 import type { Document } from '../../src/snapshot/document/document.ts';
 import { type DocumentContent, encoding } from '../../src/snapshot/document/format.ts';
 

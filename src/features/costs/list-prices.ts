@@ -15,7 +15,7 @@ import {
 } from '../../market/market.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
 import { jsonBody } from '../../snapshot/document/body.ts';
-import type { RegionPrice } from '../../snapshot/document/column-terms.ts';
+import type { RegionPrice } from '../../snapshot/document/columns.ts';
 import type { Documents } from '../../snapshot/read/documents.ts';
 import type { RegionPricesDocument, ShownTerm, TermsDocument } from './schemas.ts';
 

@@ -27,7 +27,7 @@ import {
   type TokenRecord,
   tokenContent,
 } from './build.ts';
-import { ColumnsBuilder } from './build-columns.ts';
+import { ColumnsBuilder } from './columns.ts';
 import type { Provenance } from './document.ts';
 import type { DocumentContent } from './format.ts';
 import type { DocumentName } from './keys.ts';

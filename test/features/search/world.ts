@@ -9,8 +9,11 @@ import { GIGABYTE } from '../../../src/market/dictionary.ts';
 import type { Filters, Position, Sort } from '../../../src/market/filters.ts';
 import { ownView, type PricedIndex } from '../../../src/market/price-books.ts';
 import { withOrder } from '../../../src/market/rows.ts';
-import { ColumnsBuilder, type MachineWithFacts } from '../../../src/snapshot/document/build-columns.ts';
-import { readColumns } from '../../../src/snapshot/document/columns.ts';
+import {
+  ColumnsBuilder,
+  type MachineWithFacts,
+  readColumns,
+} from '../../../src/snapshot/document/columns.ts';
 
 export interface Machine extends MachineWithFacts {
   readonly provider: number;
