@@ -69,8 +69,13 @@ export {
 export { findPlan, findPlans, type PlanRow } from './database-plans.ts';
 export { GIGABYTE } from './dictionary.ts';
 export { type Filters, SORT_FIELDS, type Sort } from './filters.ts';
-export { type FoundMachine, findMachine } from './find-machine.ts';
-export { MACHINE_FIELDS, type MachineField, machineOfRow } from './machine-document.ts';
+export {
+  type FoundMachine,
+  findMachine,
+  MACHINE_FIELDS,
+  type MachineField,
+  machineOfRow,
+} from './machines.ts';
 export { firstWhere } from './order.ts';
 export {
   entryOf,

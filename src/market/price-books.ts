@@ -19,7 +19,7 @@ import { type CatalogueIndex, indexedMachine, selectedMachine } from './catalogu
 import { capOf } from './cheapest.ts';
 import { type NodePrice, nodePrice, nodePriceBy } from './costs/cost.ts';
 import type { Sort } from './filters.ts';
-import { ofTerm, rowOf } from './find-machine.ts';
+import { ofTerm, rowOf } from './machines.ts';
 import { inTurns, SearchUnavailable } from './read-regions.ts';
 import { changedRows, mergeView, NO_UNORDERED_ROWS, rowsBytes, withOrder } from './rows.ts';
 

@@ -5,7 +5,7 @@ import type { BookForTerm } from '../../domain/prices/price-book.ts';
 import type { PriceTerm } from '../../domain/prices/term.ts';
 import { cheapestRows } from '../cheapest.ts';
 import { GIGABYTE } from '../dictionary.ts';
-import { type FoundMachine, findMachine } from '../find-machine.ts';
+import { type FoundMachine, findMachine } from '../machines.ts';
 import type { PricedIndex } from '../price-books.ts';
 import {
   BEST,

@@ -7,7 +7,7 @@ import type { StoredTerms } from '../../../src/domain/prices/term.ts';
 import { emptyIndex, updateIndex } from '../../../src/market/catalogue-index.ts';
 import { billOf, type Needs } from '../../../src/market/costs/bill.ts';
 import { nodePrice, nodePriceBy } from '../../../src/market/costs/cost.ts';
-import { ofTerm } from '../../../src/market/find-machine.ts';
+import { ofTerm } from '../../../src/market/machines.ts';
 import { recommended } from '../../../src/market/recommend.ts';
 import { priceBookEntry as entry } from '../../support/price-book-entry.ts';
 import * as worlds from './world.ts';

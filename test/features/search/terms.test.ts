@@ -9,7 +9,7 @@ import {
   indexBytes,
   updateIndex,
 } from '../../../src/market/catalogue-index.ts';
-import { findMachine, ofTerm } from '../../../src/market/find-machine.ts';
+import { findMachine, ofTerm } from '../../../src/market/machines.ts';
 import { search } from '../../../src/market/search.ts';
 import * as worlds from './world.ts';
 

@@ -1,4 +1,6 @@
-/** Machines and regions of the catalogue in memory by their ids. */
+/** Machines of the index: by id, in the view of a term, and as answers have them. */
+import type { MachineFactsDocument } from '../domain/machine.ts';
+import { byColumn, type FactsDocument } from '../domain/machine-facts.ts';
 import { TERMS, type Term } from '../domain/prices/term.ts';
 import { amountOf } from '../snapshot/document/columns.ts';
 import {
@@ -80,4 +82,39 @@ export function rowOf(rows: Rows, id: number): number | undefined {
   }
   const row = byId[id];
   return row === undefined || row === NO_ROW ? undefined : row;
+}
+
+/** A field of the contract, or a fact. */
+export type MachineField = keyof MachineFactsDocument;
+
+type Fields<Field extends MachineField> = {
+  readonly [K in Field]-?: (machine: IndexedMachine) => MachineFactsDocument[K];
+};
+
+const FIELDS: Fields<MachineField> = {
+  id: ({ id }) => id,
+  name: ({ name }) => name,
+  ram: ({ kind }) => kind.ram,
+  cpu: ({ kind }) => kind.cpu,
+  price: ({ price }) => price,
+  ram_unit: ({ kind }) => kind.ramUnit,
+  provider: ({ region }) => region.provider,
+  region: ({ region }) => region.region,
+  ...(byColumn(
+    (field) =>
+      ({ kind }: IndexedMachine) =>
+        kind[field],
+  ) as Fields<keyof FactsDocument>),
+  available: ({ kind }) => (kind.isSoldOut ? false : undefined),
+};
+
+export const MACHINE_FIELDS = Object.keys(FIELDS) as MachineField[];
+
+export function machineOfRow(
+  index: CatalogueIndex,
+  row: number,
+  fields: readonly MachineField[] = MACHINE_FIELDS,
+): Partial<MachineFactsDocument> {
+  const machine = indexedMachine(index, row);
+  return Object.fromEntries(fields.map((field) => [field, FIELDS[field](machine)]));
 }
