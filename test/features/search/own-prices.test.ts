@@ -1,10 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { bookForTerm, type PriceBookEntry } from '../../../src/domain/prices/price-book.ts';
-import { emptyIndex } from '../../../src/market/catalogue-index.ts';
+import { emptyIndex, updateIndex } from '../../../src/market/catalogue-index.ts';
 import { nodePrice, nodePriceBy } from '../../../src/market/costs/cost.ts';
 import type { Filters, Sort } from '../../../src/market/filters.ts';
-import { entryOf, listPriceOf, PriceBooks, type PricedIndex } from '../../../src/market/price-books.ts';
+import {
+  entryOf,
+  listPriceOf,
+  ownView,
+  PriceBooks,
+  type PricedIndex,
+} from '../../../src/market/price-books.ts';
 import { rowsBytes } from '../../../src/market/rows.ts';
 import { search } from '../../../src/market/search.ts';
 import { NO_BOOKS } from '../../http/readers.ts';
@@ -208,6 +214,23 @@ describe('a view of own prices', () => {
     await expect(books.priced(index, 'on_demand', bookOf(1), 'price')).rejects.toThrow(
       'Own prices cannot be searched here: they need more of MEMORY_LIMIT.',
     );
+  });
+
+  it('is made in turns of a few hundred prices', () => {
+    const names = ['cax', 'cpx'];
+    const machine = worlds.machinesOf(1);
+    const [like] = fc.sample(machine, { numRuns: 20, seed: 1 }).flat();
+    if (!like) expect.unreachable();
+    const many = Array.from({ length: 10_000 }, (_, i) => ({
+      ...like,
+      id: i + 1,
+      name: `${names[i % 2]}${i}`,
+    }));
+    const large = worlds.atOnce(updateIndex(emptyIndex(), [worlds.updateOf(1, many)]));
+    const work = ownView(undefined, large, bookOf(1));
+    let turns = 0;
+    while (!work.next().done) turns += 1;
+    expect(turns).toBeGreaterThan(10_000 / 512);
   });
 
   it('is none without entries', () => {
