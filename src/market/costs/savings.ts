@@ -1,11 +1,11 @@
 /** Where the rule for cheaper machines finds candidates: the machine's region in PostgreSQL, and all regions in the index. */
 import type { Database } from '../../db/connection/connect.ts';
-import { HOURS_PER_MONTH } from '../../domain/prices/price.ts';
+import { MINUTES_PER_MONTH } from '../../domain/prices/price.ts';
 import type { BookForTerm } from '../../domain/prices/price-book.ts';
 import type { PriceTerm } from '../../domain/prices/term.ts';
-import { cheapestRows } from '../cheapest.ts';
+import type { CatalogueIndex } from '../catalogue-index.ts';
 import { GIGABYTE } from '../dictionary.ts';
-import { type FoundMachine, findMachine } from '../machines.ts';
+import { type FoundMachine, findMachine, rowOf } from '../machines.ts';
 import type { PricedIndex } from '../price-books.ts';
 import {
   BEST,
@@ -156,7 +156,8 @@ export interface WantedOfIndex extends PricedBy {
 }
 
 /**
- * Returns candidates of the index that fit: those of the machine's provider, and those of all providers, the cheapest first.
+ * Returns candidates of the index that fit: those of the machine's provider, and those of all providers, the cheapest first. The
+ * cheaper ones are among them, up to `most` of each list.
  * @param view the machines with the term at the prices of the book
  */
 export function candidatesOfIndex(
@@ -164,22 +165,8 @@ export function candidatesOfIndex(
   than: ComparedMachine,
   { term, book, match, most }: WantedOfIndex,
 ): Readonly<Record<'sameProvider' | 'anywhere', Ranked<PricedCandidate>[]>> {
-  const { rows, kindOf, dictionary, regions } = view;
-  const isFit = Uint8Array.from(dictionary.kinds, ({ facts, ramBytes }) =>
-    fits({ ...facts, bytes: ramBytes }, than, match) ? 1 : 0,
-  );
-  const isOfProvider = Uint8Array.from(regions, ({ provider }) => (provider.id === than.providerId ? 1 : 0));
-  const grouping = {
-    count: 2,
-    groupOf: (row: number) => {
-      const kind = kindOf[rows.types[row] as number] as number;
-      if (isFit[kind] !== 1) return -1;
-      return isOfProvider[rows.regions[row] as number] === 1 ? 0 : 1;
-    },
-    most,
-  };
-  const candidates = cheapestRows(view, {}, HOURS_PER_MONTH, grouping).flatMap((row) => {
-    const machine = findMachine(list, rows.ids[row] as number);
+  const candidates = [...cheapestRows(view, than, match, most)].flatMap((row) => {
+    const machine = findMachine(list, view.rows.ids[row] as number);
     return machine ? pricedCandidate(placedMachine(machine, term), term, book) : [];
   });
   const anywhere = rank(candidates);
@@ -187,6 +174,42 @@ export function candidatesOfIndex(
     sameProvider: anywhere.filter(({ candidate }) => candidate.providerId === than.providerId),
     anywhere,
   };
+}
+
+/** A cost in doubles is nearer than this to the exact one. */
+const RELATIVE_ERROR = 1e-9;
+
+/** Returns the first rows of each list in the order of prices, and all rows that a monthly cap makes cheaper than the machine. */
+function cheapestRows(view: CatalogueIndex, than: ComparedMachine, match: Match, most: number): Set<number> {
+  const { rows, kindOf, dictionary, regions, caps } = view;
+  const isFit = Uint8Array.from(dictionary.kinds, ({ facts, ramBytes }) =>
+    !facts.isSoldOut && fits({ ...facts, bytes: ramBytes }, than, match) ? 1 : 0,
+  );
+  const isOfProvider = Uint8Array.from(regions, ({ provider }) => (provider.id === than.providerId ? 1 : 0));
+  const fitsAt = (row: number) => isFit[kindOf[rows.types[row] as number] as number] === 1;
+  const { price, monthlyCap } = than.node;
+  const month = Math.min(Number(price) * MINUTES_PER_MONTH, Number(monthlyCap ?? Number.POSITIVE_INFINITY));
+  const bound = month * (1 + RELATIVE_ERROR);
+  const found = new Set<number>();
+  /** Of the provider's rows, and of all others. */
+  const missing: [number, number] = [most, most];
+  for (let row = 0; row < rows.count && missing[0] + missing[1] > 0; row++) {
+    // All later ones cost more, unless they have a cap.
+    if ((rows.prices[row] as number) * MINUTES_PER_MONTH > bound) break;
+    if (!fitsAt(row)) continue;
+    const group = isOfProvider[rows.regions[row] as number] === 1 ? 0 : 1;
+    if (missing[group] === 0) continue;
+    missing[group] -= 1;
+    found.add(row);
+  }
+  for (const ofRegion of caps) {
+    for (const [i, id] of ofRegion?.ids.entries() ?? []) {
+      if ((ofRegion?.values[i] as number) > bound) continue;
+      const row = rowOf(rows, id);
+      if (row !== undefined && fitsAt(row)) found.add(row);
+    }
+  }
+  return found;
 }
 
 function placedMachine({ id, name, kind, price, ...machine }: FoundMachine, term: PriceTerm): PlacedMachine {
