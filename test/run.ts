@@ -8,7 +8,7 @@ import { rmSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { join, relative } from 'node:path';
-import { acquireRedisServer } from '../src/dev/acquire-redis.ts';
+import { acquireRedisServer } from '../src/dev/install-redis.ts';
 import { installer } from '../src/dev/system-package.ts';
 import { findProgram } from '../src/processes/find-program.ts';
 import { TEST_PROGRAM } from './support/program.ts';

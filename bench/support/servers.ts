@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import type { Sql } from '../../src/db/connection/connect.ts';
 import { migrate } from '../../src/db/migration/migrate.ts';
-import { acquireRedisServer } from '../../src/dev/acquire-redis.ts';
+import { acquireRedisServer } from '../../src/dev/install-redis.ts';
 import { startEmbeddedPostgres } from '../../src/dev/postgres.ts';
 import { startRedis } from '../../src/dev/redis.ts';
 

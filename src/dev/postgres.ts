@@ -5,7 +5,7 @@ import postgres from 'postgres';
 import { freePort } from '../processes/port.ts';
 import { type ServerProcess, startServerProcess } from '../processes/server-process.ts';
 import type { Exit } from '../processes/supervisor.ts';
-import { findPostgres } from './acquire-postgres.ts';
+import { findPostgres } from './download-postgres.ts';
 import { type Lock, readIfThere, takeLockOr } from './lock.ts';
 import type { PostgresBinaries } from './postgres-binaries.ts';
 import { openDataDirectory, POSTGRES_USER } from './postgres-data.ts';

@@ -9,7 +9,7 @@ import { performance } from 'node:perf_hooks';
 import type { Grant } from '../domain/scope.ts';
 import type { TokenReader } from '../snapshot/document/answer.ts';
 import { bearerToken } from './auth.ts';
-import { cutWhenIdle } from './protocol/connections.ts';
+import { cutWhenIdle } from './protocol/drain.ts';
 import { isYoungEnough } from './protocol/max-age.ts';
 import { accepts } from './protocol/negotiate.ts';
 import type { RateLimit } from './protocol/rate-limit.ts';

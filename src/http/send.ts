@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EncodedBody, Tier } from '../snapshot/document/answer.ts';
 import { codingFor, type PreparedAnswer, unmodifiedTag } from './prepared-answer.ts';
-import { cutWhenIdle, type Drain } from './protocol/connections.ts';
+import { cutWhenIdle, type Drain } from './protocol/drain.ts';
 import { entityTag } from './protocol/negotiate.ts';
 
 declare module 'fastify' {

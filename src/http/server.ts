@@ -1,6 +1,6 @@
 import Fastify, { type FastifyError, type FastifyInstance } from 'fastify';
 import { Unavailable } from '../snapshot/document/answer.ts';
-import { cutWhenIdle } from './protocol/connections.ts';
+import { cutWhenIdle } from './protocol/drain.ts';
 import type { HttpLimits } from './protocol/limits.ts';
 import { InvalidRequest, validatorOf } from './protocol/parameters.ts';
 import { Overloaded } from './protocol/pressure.ts';

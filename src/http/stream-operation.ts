@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Grant } from '../domain/scope.ts';
 import { type Tier, Unavailable } from '../snapshot/document/answer.ts';
+import { lifeOf } from './lasting-answers.ts';
 import {
   answerRecorder,
   grantOf,
@@ -12,7 +13,6 @@ import {
   routeOf,
   valuesOf,
 } from './operation.ts';
-import { lifeOf } from './places.ts';
 import type { Parameters, Values } from './protocol/parameters.ts';
 import { Problem, sendProblem } from './protocol/problem.ts';
 import type { Recorder } from './record-requests.ts';

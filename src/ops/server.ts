@@ -2,9 +2,9 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest }
 import { audit } from '../db/audit.ts';
 import type { Database } from '../db/connection/connect.ts';
 import { BadInput } from '../domain/input.ts';
-import { limitConnections } from '../http/protocol/admission.ts';
 import { withoutBodies } from '../http/protocol/bodies.ts';
-import { answerBefore } from '../http/protocol/connections.ts';
+import { limitConnections } from '../http/protocol/connection-limits.ts';
+import { answerBefore } from '../http/protocol/drain.ts';
 import { isProxyOf } from '../http/protocol/request.ts';
 import { deciderOf, refuse, type SignedIn, wantsPage } from './access.ts';
 import { addGuard } from './check-requests.ts';

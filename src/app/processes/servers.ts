@@ -1,8 +1,8 @@
 /** PostgreSQL and Redis of `up`: those of the environment, else servers that it starts. */
 import { join } from 'node:path';
 import type { Configured } from '../../config/settings.ts';
-import { acquirePostgres } from '../../dev/acquire-postgres.ts';
-import { acquireRedisServer } from '../../dev/acquire-redis.ts';
+import { acquirePostgres } from '../../dev/download-postgres.ts';
+import { acquireRedisServer } from '../../dev/install-redis.ts';
 import { startEmbeddedPostgres } from '../../dev/postgres.ts';
 import { startRedis } from '../../dev/redis.ts';
 import { serverLife } from '../../processes/server-process.ts';

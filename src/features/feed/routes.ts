@@ -6,12 +6,12 @@ import type { ReaderContext, ReaderPart } from '../../app/feature.ts';
 import type { Grant } from '../../domain/scope.ts';
 import type { ApiFeature, RouteDeps } from '../../http/app.ts';
 import { insufficientScope } from '../../http/auth.ts';
+import { type Full, lifeOf, Places } from '../../http/lasting-answers.ts';
 import { problems } from '../../http/openapi-responses.ts';
 import { named } from '../../http/openapi-schemas.ts';
 import { type DescribedOperation, grantOf, refuseOld, routeOf, valuesOf } from '../../http/operation.ts';
-import { type Full, lifeOf, Places } from '../../http/places.ts';
 import { PreparedAnswer } from '../../http/prepared-answer.ts';
-import { cutWhenIdle } from '../../http/protocol/connections.ts';
+import { cutWhenIdle } from '../../http/protocol/drain.ts';
 import { isYoungEnough } from '../../http/protocol/max-age.ts';
 import { accepts, prefersEventStream } from '../../http/protocol/negotiate.ts';
 import {

@@ -3,7 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { NO_ROUTE, type Recorder } from '../record-requests.ts';
-import { cutWhenIdle } from './connections.ts';
+import { cutWhenIdle } from './drain.ts';
 import { METHOD_NOT_ALLOWED, type Problem, plainProblem, STATUS_CODES } from './problem.ts';
 import { newRequestId, requestIdOf } from './request.ts';
 

@@ -14,8 +14,8 @@ import {
 } from '../source.ts';
 import { addPlan } from './ovh/database-plans.ts';
 import { exclusion, hourlyAmount, isPaidByHour, localDisk, Machine } from './ovh/machine.ts';
-import { type Addon, configuredRegions } from './ovh/places.ts';
 import { addTraffic, addVolume } from './ovh/region-prices.ts';
+import { type Addon, configuredRegions } from './ovh/selling-regions.ts';
 
 const CATALOG = '/v1/order/catalog/public/cloud';
 const AVAILABILITY = '/v1/cloud/order/rule/availability';

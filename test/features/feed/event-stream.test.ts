@@ -6,7 +6,7 @@ import { expect, it, vi } from 'vitest';
 import type { Grant } from '../../../src/domain/scope.ts';
 import { EventStream } from '../../../src/features/feed/event-stream.ts';
 import { encodeCursor, Feed } from '../../../src/features/feed/read-changes.ts';
-import { lifeOf } from '../../../src/http/places.ts';
+import { lifeOf } from '../../../src/http/lasting-answers.ts';
 import { TokenCheck } from '../../../src/http/token-check.ts';
 import { until } from '../../support/until.ts';
 

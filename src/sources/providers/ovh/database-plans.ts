@@ -4,7 +4,7 @@ import { count, quantity } from '../../schema/fields.ts';
 import type { RegionPrices } from '../../schema/region-prices.ts';
 import { parseRow } from '../../schema/rows.ts';
 import { Disks, hourlyAmount, Pricing, priceAboveZero, sizeOf } from './machine.ts';
-import { type Addon, type Places, regionsSelling } from './places.ts';
+import { type Addon, type Places, regionsSelling } from './selling-regions.ts';
 
 /** `databases.postgresql-business-db1-7.hour.consumption.3AZ`: engine, plan with its type of node, and kind of place. */
 const PLAN = /^databases\.(?<engine>[a-z0-9]+)-(?<name>.+)\.hour\.consumption(\..+)?$/i;

@@ -4,7 +4,14 @@ import { count, oneOf } from '../../schema/fields.ts';
 import { type FoundPrice, type RegionPrices, tiersOf } from '../../schema/region-prices.ts';
 import { parseRow, type Row, rowOf, unusable, valueIn } from '../../schema/rows.ts';
 import { hourlyAmount, isConsumption, Pricing, priceAboveZero } from './machine.ts';
-import { type Addon, configuredRegions, NOWHERE, type Places, regionsSelling, sellingIn } from './places.ts';
+import {
+  type Addon,
+  configuredRegions,
+  NOWHERE,
+  type Places,
+  regionsSelling,
+  sellingIn,
+} from './selling-regions.ts';
 
 /** `volume.classic.consumption`, `volume.high-speed-gen2.consumption.3AZ`: type and kind of place. */
 const VOLUME =

@@ -1,5 +1,5 @@
 /** Acquires a Redis server with only the programs of the folder in its argument, and prints its path. */
-import { acquireRedisServer } from '../../../src/dev/acquire-redis.ts';
+import { acquireRedisServer } from '../../../src/dev/install-redis.ts';
 
 const [path = ''] = process.argv.slice(2);
 try {

@@ -58,7 +58,7 @@ export interface AcquirePostgresOptions {
   /** Gets the package if it is not installed. No other process may write there. */
   readonly folder: string;
   readonly notify: (line: string) => void;
-  /** Node resolves the package from this module; by default from acquire-postgres.ts. */
+  /** Node resolves the package from this module; by default from download-postgres.ts. */
   readonly module?: string;
   /** Folders to search for npm; by default PATH and the common folders. */
   readonly path?: string;

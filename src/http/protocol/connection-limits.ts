@@ -3,7 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import { addressKey } from '../../domain/servers/client-address.ts';
-import { answerBefore, cutWhenIdle } from './connections.ts';
+import { answerBefore, cutWhenIdle } from './drain.ts';
 
 /** The share of all connections for one address (in IPv6, one /64). */
 const SHARE_OF_ADDRESS = 1 / 2;

@@ -4,13 +4,13 @@ import { chmod, mkdtempDisposable, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { acquireRedisServer } from '../../src/dev/acquire-redis.ts';
+import { acquireRedisServer } from '../../src/dev/install-redis.ts';
 import { findRedisServer } from '../../src/dev/redis.ts';
 import { findProgram } from '../../src/processes/find-program.ts';
 import { ANOTHER_USER, needs } from '../support/needs.ts';
 import { asOrdinaryUser } from '../support/ordinary-user.ts';
 
-const PROGRAM = join(import.meta.dirname, 'programs/acquire-redis.ts');
+const PROGRAM = join(import.meta.dirname, 'programs/install-redis.ts');
 const isRoot = process.getuid?.() === 0;
 
 /** A folder that is the whole PATH; its programs record their calls. */

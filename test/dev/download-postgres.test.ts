@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, expect, it, vi } from 'vitest';
-import { acquirePostgres, CHECKSUMS, findPostgres } from '../../src/dev/acquire-postgres.ts';
+import { acquirePostgres, CHECKSUMS, findPostgres } from '../../src/dev/download-postgres.ts';
 import { findProgram } from '../../src/processes/find-program.ts';
 
 const run = promisify(execFile);
