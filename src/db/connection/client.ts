@@ -241,7 +241,7 @@ function isQuery(value: unknown): value is Query {
 
 /**
  * Sends a statement with parameters in one message. By default postgres.js first requests their types. A worker that hangs between
- * the two messages holds its locks for minutes (whole-statements.test.ts, decision 79). The pool does not use it: there such
+ * the two messages holds its locks for minutes (whole-statements.test.ts, decision 13). The pool does not use it: there such
  * statements would wait behind a slow one.
  */
 function sendWhole(query: Query): void {

@@ -218,7 +218,7 @@ export async function loadRegion(sql: Sql, regionId: number): Promise<RegionCont
     left join machines m on m.region_id = r.id and ${sql.unsafe(IS_PUBLISHED_OR_SOLD_OUT)}
     where r.id = ${regionId} and r.organization_id is null
     order by m.price, m.id`.cursor(MACHINES_AT_ONCE, (rows) => {
-    // A cursor needs a consumer that neither waits nor throws, see decision 79.
+    // A cursor needs a consumer that neither waits nor throws, see decision 13.
     try {
       for (const row of rows) take(row);
     } catch (error) {
