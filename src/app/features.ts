@@ -97,7 +97,7 @@ export const FEATURES: readonly Feature[] = [
     // Own prices of organizations: commands and routes that change price books. See docs/price-book.md.
     name: 'price-book',
     commands: [{ names: ['price'], load: () => import('../features/price-book/commands.ts') }],
-    operations: async (context) => (await import('../features/price-book/console.ts')).priceBookPart(context),
+    operations: async (context) => (await import('../features/price-book/routes.ts')).priceBookPart(context),
   },
   {
     // The console: pages for a browser in the operators' server, and their API. See docs/console.md.

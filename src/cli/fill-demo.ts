@@ -10,8 +10,8 @@ import { sourceStatus } from '../db/sources.ts';
 import { DAYS, type Market, OWN_HARDWARE } from '../dev/sample/market.ts';
 import type { Decider } from '../domain/operator.ts';
 import { makeExports } from '../features/exports/make.ts';
-import { readNames } from '../features/price-book/names.ts';
-import { priceBookChanges } from '../features/price-book/write.ts';
+import { priceBookChanges } from '../features/price-book/changes.ts';
+import { readNames } from '../features/price-book/queries.ts';
 import { print } from './terminal/output.ts';
 
 const ORGANIZATIONS = [
@@ -59,7 +59,7 @@ export async function fillDemo({ config, logger, market, by, folder }: Filling):
   // The record of changes is as old as the first run.
   await owner.sql`update lineage set changes_since = changes_since - make_interval(days => ${OLDEST_DAY})`;
   const book = priceBookChanges(store.db, by);
-  const names = await readNames(store.sql, OWN_PRICES);
+  const names = await readNames(store.db, OWN_PRICES);
   for (const entry of OWN_PRICES) await book.add(ORGANIZATIONS[0].slug, entry, names);
   // Without files, an alert would report a month without them.
   await makeExports(store, join(folder, 'exports'));

@@ -16,11 +16,9 @@ import {
 import { alignedTable, printJson, show, updatedLater } from '../../cli/terminal/output.ts';
 import type { Environment } from '../../config/source-config.ts';
 import type { GivenEntry, PriceBookAnswer, ShownEntry } from './answers.ts';
-import { BadEntry, ENTRY_FIELDS } from './bad-entry.ts';
-import { readNames } from './names.ts';
-import { readPriceBookFile } from './read-file.ts';
-import { fileOf, readPriceBook, readShownEntry } from './stored.ts';
-import { priceBookChanges } from './write.ts';
+import { priceBookChanges } from './changes.ts';
+import { BadEntry, ENTRY_FIELDS, readPriceBookFile } from './entries.ts';
+import { fileOf, readNames, readPriceBook, readShownEntry } from './queries.ts';
 
 export function define(program: Command, { env }: CommandContext): void {
   const price = program
@@ -65,9 +63,8 @@ export async function listPrices(
   options: OfOrganization & { all?: boolean },
 ): Promise<void> {
   await using database = openDatabase(env);
-  const { sql } = database;
   const organization = await existingOrganization(database.db, options.org);
-  const book = await readPriceBook(sql, organization, options.all ?? false);
+  const book = await readPriceBook(database.db, organization, options.all ?? false);
   show(options, book, () =>
     book.entries.length > 0
       ? entryTable(book)
@@ -106,10 +103,10 @@ export async function addPrice(env: Environment, options: ChangingOf & GivenEntr
   const fields = ENTRY_FIELDS.filter((field) => options[field] !== undefined);
   const given: GivenEntry = Object.fromEntries(fields.map((field) => [field, options[field]]));
   await using writer = await openWriter(env, options);
-  const { sql, db } = writer.store;
-  const id = await priceBookChanges(db, writer.by).add(options.org, given, await readNames(sql, [given]));
+  const { db } = writer.store;
+  const id = await priceBookChanges(db, writer.by).add(options.org, given, await readNames(db, [given]));
   const published = await writer.publish();
-  const entry = await readShownEntry(sql, id);
+  const entry = await readShownEntry(db, id);
   show(
     options,
     { entry, published },
@@ -142,8 +139,8 @@ export async function importPrices(env: Environment, file: string, options: Chan
       'give --org of the file, or leave the field out',
     );
   await using writer = await openWriter(env, options);
-  const { sql, db } = writer.store;
-  const names = await readNames(sql, entries);
+  const { db } = writer.store;
+  const names = await readNames(db, entries);
   const done = await priceBookChanges(db, writer.by).replace(options.org, book, names);
   const published = await writer.publish();
   show(options, { ...done, published }, () => {
@@ -155,7 +152,7 @@ export async function importPrices(env: Environment, file: string, options: Chan
 export async function exportPrices(env: Environment, options: OfOrganization): Promise<void> {
   await using database = openDatabase(env);
   const organization = await existingOrganization(database.db, options.org);
-  printJson(fileOf(await readPriceBook(database.sql, organization, false)));
+  printJson(fileOf(await readPriceBook(database.db, organization, false)));
 }
 
 async function readInput(file: string): Promise<string> {

@@ -1,6 +1,7 @@
 /** Computes what an entry would change, without storing it. */
-import type { Sql } from '../../db/connection/client.ts';
-import { instant } from '../../db/connection/instant-text.ts';
+import type { Database, Store } from '../../db/connection/connect.ts';
+import { type SQL, sql } from '../../db/connection/drizzle.ts';
+import { only, rfc3339 } from '../../db/connection/statements.ts';
 import type { Organization } from '../../db/organizations.ts';
 import { IS_PUBLISHED } from '../../db/published-rows.ts';
 import {
@@ -12,19 +13,22 @@ import {
   shownMonth,
 } from '../../market/market.ts';
 import type { EntryPreview, GivenEntry, MonthCost } from './answers.ts';
-import { readNames } from './names.ts';
-import type { BegunEntry } from './plan-import.ts';
-import { entryToAdd } from './write.ts';
+import { type BegunEntry, entryToAdd } from './changes.ts';
+import { readNames } from './queries.ts';
 
 /** @throws BadEntry for each entry that cannot be added */
-export async function previewEntry(sql: Sql, { id }: Organization, given: GivenEntry): Promise<EntryPreview> {
-  const [names, [clock], inputs] = await Promise.all([
-    readNames(sql, [given]),
-    sql<{ now: string }[]>`select ${instant(sql, 'clock_timestamp()', 'ms')} as now`,
-    inOrganization(sql, id, (db) => readOrganization(db, id, NOW, Date.now())),
+export async function previewEntry(
+  { sql: client, db: all }: Pick<Store, 'sql' | 'db'>,
+  { id }: Organization,
+  given: GivenEntry,
+): Promise<EntryPreview> {
+  const [names, clock, inputs] = await Promise.all([
+    readNames(all, [given]),
+    all.execute<{ now: string }>(sql`select ${rfc3339(sql`clock_timestamp()`, 'ms')} as now`),
+    inOrganization(client, id, (db) => readOrganization(db, id, NOW, Date.now())),
   ]);
   const { clusters, entries, marks } = inputs;
-  const now = clock?.now ?? '';
+  const { now } = only(clock);
   const added = entryToAdd(given, names, { now, entries });
   const isLater = added.from > now;
   const at = isLater ? added.from : now;
@@ -33,7 +37,7 @@ export async function previewEntry(sql: Sql, { id }: Organization, given: GivenE
   const [before, after, machines] = await Promise.all([
     costsBy(entries),
     costsBy([...entries, { ...added, id: 0 }]),
-    selectedBy(sql, id, added),
+    selectedBy(all, id, added),
   ]);
   return {
     currency: marks.currency,
@@ -62,16 +66,15 @@ function monthCost({ total: { known, incomplete } }: OrganizationCosts): MonthCo
 
 /** Counts the published machines that an entry selects. */
 async function selectedBy(
-  sql: Sql,
+  db: Database,
   organizationId: number,
   { providerId, regionId, family, machineId }: BegunEntry,
 ): Promise<number> {
-  const [row] = await sql<{ machines: number }[]>`
+  const where = (value: unknown, condition: SQL) => (value === undefined ? sql`` : sql`and ${condition}`);
+  const rows = await db.execute<{ machines: number }>(sql`
     select count(*)::int as machines from machines m join regions r on r.id = m.region_id
-    where ${sql.unsafe(IS_PUBLISHED)} and (r.organization_id is null or r.organization_id = ${organizationId})
-      ${machineId === undefined ? sql`` : sql`and m.id = ${machineId}`}
-      ${regionId === undefined ? sql`` : sql`and r.id = ${regionId}`}
-      ${providerId === undefined ? sql`` : sql`and r.provider_id = ${providerId}`}
-      ${family === undefined ? sql`` : sql`and starts_with(m.name, ${family})`}`;
-  return row?.machines ?? 0;
+    where ${sql.raw(IS_PUBLISHED)} and (r.organization_id is null or r.organization_id = ${organizationId})
+      ${where(machineId, sql`m.id = ${machineId}`)} ${where(regionId, sql`r.id = ${regionId}`)}
+      ${where(providerId, sql`r.provider_id = ${providerId}`)} ${where(family, sql`starts_with(m.name, ${family})`)}`);
+  return only(rows).machines;
 }

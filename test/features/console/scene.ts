@@ -13,7 +13,7 @@ import { openConsole } from '../../../src/features/console/console.ts';
 import { alertsPart } from '../../../src/features/notifications/routes.ts';
 import type { OidcSettings } from '../../../src/features/operators/settings.ts';
 import { operatorsPart } from '../../../src/features/operators/sign-in/sign-in.ts';
-import { priceBookPart } from '../../../src/features/price-book/console.ts';
+import { priceBookPart } from '../../../src/features/price-book/routes.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { buildOps } from '../../../src/ops/server.ts';
 import { openRedis } from '../../../src/redis/redis.ts';

@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { auditRecords } from '../../../src/features/console/queries/audit.ts';
 import type { GivenEntry, PriceBookFile } from '../../../src/features/price-book/answers.ts';
-import { readNames } from '../../../src/features/price-book/names.ts';
-import { readPriceBookFile } from '../../../src/features/price-book/read-file.ts';
-import { fileOf, readPriceBook } from '../../../src/features/price-book/stored.ts';
-import { priceBookChanges } from '../../../src/features/price-book/write.ts';
+import { priceBookChanges } from '../../../src/features/price-book/changes.ts';
+import { readPriceBookFile } from '../../../src/features/price-book/entries.ts';
+import { fileOf, readNames, readPriceBook } from '../../../src/features/price-book/queries.ts';
 import { entriesOf } from '../../../src/snapshot/document/build.ts';
 import { addMachine, addProvider, addRegion, addSample, type Sample } from '../../snapshot/rows.ts';
 import type { Scene, TestReader } from '../../snapshot/scene.ts';
@@ -47,11 +46,11 @@ const newOrganization = async () => {
 };
 type Organization = Awaited<ReturnType<typeof newOrganization>>;
 const add = async ({ slug }: Organization, given: GivenEntry) =>
-  changes().add(slug, given, await readNames(scene.sql, [given]));
+  changes().add(slug, given, await readNames(scene.store.db, [given]));
 const replace = async ({ slug }: Organization, file: PriceBookFile) =>
-  changes().replace(slug, file, await readNames(scene.sql, file.entries));
+  changes().replace(slug, file, await readNames(scene.store.db, file.entries));
 const stored = async (organization: Organization) =>
-  (await readPriceBook(scene.sql, organization, true)).entries.toReversed();
+  (await readPriceBook(scene.store.db, organization, true)).entries.toReversed();
 const version = async ({ id }: Organization) =>
   (await scene.sql`select clusters_version as version from organizations where id = ${id}`)[0]?.version;
 const audited = async ({ slug }: Organization) =>
@@ -196,7 +195,7 @@ describe('an import', () => {
     const later = await add(organization, { family: 'x', discount: '3', from: '2099-01-01' });
     const limited = await add(organization, { term: 'spot', discount: '4', from: PAST });
     const before = await stored(organization);
-    const { entries } = fileOf(await readPriceBook(scene.sql, organization, false));
+    const { entries } = fileOf(await readPriceBook(scene.store.db, organization, false));
     const raised = await version(organization);
     expect(await replace(organization, { entries })).toEqual({
       added: [],

@@ -10,19 +10,18 @@ import { deciderOf } from '../../ops/access.ts';
 import type { OpsApi, OpsPart } from '../../ops/feature-routes.ts';
 import { Conflict, choiceOf, found, idOf, NotFound, readBody } from '../../ops/parameters.ts';
 import type { AddedEntry, EndedEntry, EntryPreview, PriceBookAnswer } from './answers.ts';
-import { BadEntry } from './bad-entry.ts';
-import { readNames } from './names.ts';
+import { priceBookChanges } from './changes.ts';
+import { BadEntry, givenEntry } from './entries.ts';
 import { previewEntry } from './preview.ts';
-import { givenEntry } from './read-file.ts';
-import { readPriceBook, readShownEntry } from './stored.ts';
-import { priceBookChanges } from './write.ts';
+import { readNames, readPriceBook, readShownEntry } from './queries.ts';
 
 const endedEntry = z.object({ at: z.string('must be a text').trim().optional() });
 
 const ADMIN = { config: { access: 'admin' } } as const;
 const BOOK = '/organizations/:slug/price-book';
 
-export function priceBookPart({ store: { sql, db }, openWriter }: OpsContext): OpsPart {
+export function priceBookPart({ store, openWriter }: OpsContext): OpsPart {
+  const { db } = store;
   const changesOf = (request: FastifyRequest) =>
     priceBookChanges(openWriter().store.db, deciderOf(request, readBody(givenDecider, request.body).reason));
   return {
@@ -34,22 +33,22 @@ export function priceBookPart({ store: { sql, db }, openWriter }: OpsContext): O
       };
       api.get(BOOK, async (request): Promise<PriceBookAnswer> => {
         const organization = await storedOrganization(db, slugOf(request));
-        return readPriceBook(sql, organization, choiceOf(request.query, 'ended', ['no', 'yes']) === 'yes');
+        return readPriceBook(db, organization, choiceOf(request.query, 'ended', ['no', 'yes']) === 'yes');
       });
       api.get(`${BOOK}/preview`, async (request): Promise<EntryPreview> => {
         const organization = await storedOrganization(db, slugOf(request));
         return orRefused(async () =>
-          previewEntry(sql, organization, givenEntry({ ...(request.query as object) })),
+          previewEntry(store, organization, givenEntry({ ...(request.query as object) })),
         );
       });
       api.post(BOOK, ADMIN, async (request): Promise<AddedEntry> => {
         const { reason: _, ...fields } = (request.body ?? {}) as Readonly<Record<string, unknown>>;
         const id = await orRefused(async () => {
           const given = givenEntry(fields);
-          return changesOf(request).add(slugOf(request), given, await readNames(sql, [given]));
+          return changesOf(request).add(slugOf(request), given, await readNames(db, [given]));
         });
         const published = await publish();
-        const entry = await readShownEntry(sql, id);
+        const entry = await readShownEntry(db, id);
         if (!entry) throw new Conflict(`entry ${id} was removed since; reload this page`);
         return { entry, published };
       });

@@ -1,11 +1,117 @@
-/** Reads an entry as people write it. Pure: `names` has what the database knows. */
+/** Reads entries as people write them: in files, commands and requests. Pure: `Names` has what the database knows. */
+import { z } from 'zod';
+import { BadInput } from '../../domain/input.ts';
 import { decimal } from '../../domain/prices/price.ts';
 import type { PriceBookEntry } from '../../domain/prices/price-book.ts';
 import { PRICE_TERMS, type PriceTerm } from '../../domain/prices/term.ts';
 import { readInstant } from '../../domain/text/time-span.ts';
-import type { GivenEntry } from './answers.ts';
-import { BadEntry, type Field } from './bad-entry.ts';
-import type { Names } from './names.ts';
+import type { GivenEntry, PriceBookFile } from './answers.ts';
+
+/** The fields of an entry, of a file and of a change. */
+export type Field = (typeof ENTRY_FIELDS)[number] | 'organization' | 'currency' | 'entries' | 'entry' | 'at';
+
+export const ENTRY_FIELDS = [
+  'provider',
+  'region',
+  'family',
+  'machine',
+  'term',
+  'discount',
+  'price',
+  'from',
+  'to',
+] as const;
+
+/** An entry, or a change of a book, is refused. Nothing was stored. */
+export class BadEntry extends BadInput {
+  /** @param remedy unless the problem states it */
+  constructor(field: Field, problem: string, remedy?: string) {
+    super(field, remedy === undefined ? problem : `${problem}; ${remedy}`);
+  }
+
+  /** Returns this failure with the place of the entry in a file, from 1. */
+  at(place: number): this {
+    this.message = `entry ${place}: ${this.message}`;
+    return this;
+  }
+}
+
+/** Adds the place in the file to an error. */
+export function atPlace<T>(place: number, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw error instanceof BadEntry ? error.at(place) : error;
+  }
+}
+
+const FORM = 'give an object with "entries", as `fleetbook price export` prints it';
+
+/** Numbers and texts are equal, and null is no value. */
+const NO_TEXT = 'is no text; give a text, or leave the field out';
+const text = z.preprocess(
+  (value) => (typeof value === 'number' ? decimal(value) : (value ?? undefined)),
+  z.string(NO_TEXT).min(1, NO_TEXT).optional(),
+);
+
+/** @param otherwise the message for a value that is no object */
+const fieldsOf = <S extends z.ZodRawShape>(shape: S, otherwise: string) =>
+  z.strictObject(shape, {
+    error: (issue) =>
+      issue.code === 'unrecognized_keys'
+        ? `has the unknown field ${JSON.stringify(issue.keys[0])}; give ${Object.keys(shape).join(', ')}`
+        : otherwise,
+  });
+
+const entry = fieldsOf(
+  Object.fromEntries(ENTRY_FIELDS.map((field) => [field, text])),
+  `has a value that is no object; ${FORM}`,
+);
+
+const priceBookFile = fieldsOf(
+  {
+    organization: text,
+    currency: text,
+    entries: z.array(entry, {
+      error: ({ input }) => `${input === undefined ? 'is missing' : 'is not a list'}; ${FORM}`,
+    }),
+  },
+  `is missing; ${FORM}`,
+);
+
+/** Reads the text of a file. @throws BadEntry */
+export function readPriceBookFile(file: string): PriceBookFile {
+  let given: unknown;
+  try {
+    given = JSON.parse(file);
+  } catch (error) {
+    throw new BadEntry('entries', `cannot be read: ${(error as Error).message}`, FORM);
+  }
+  return read(priceBookFile, given) as PriceBookFile;
+}
+
+/** Reads an entry of a request. @throws BadEntry */
+export const givenEntry = (given: unknown): GivenEntry => read(entry, given);
+
+function read<T>(schema: z.ZodType<T>, given: unknown): T {
+  const result = schema.safeParse(given);
+  if (result.success) return result.data;
+  const { path = [], message = '' } = result.error.issues[0] ?? {};
+  const field = path.findLast((part) => typeof part === 'string') ?? 'entries';
+  const index = path.find((part) => typeof part === 'number');
+  const refused = new BadEntry(field as Field, message);
+  throw index === undefined ? refused : refused.at(index + 1);
+}
+
+/** The ids of what people name. */
+export interface Names {
+  /** @throws BadEntry */
+  provider(text: string): number;
+  /** @param text the code @throws BadEntry */
+  region(text: string, providerId: number | undefined): number;
+  /** @param text `name@region`, or an id @throws BadEntry */
+  machine(text: string, providerId: number | undefined): number;
+}
 
 /** An entry to store. If `from` is undefined, the entry begins when it is stored. */
 export type NewEntry = Omit<PriceBookEntry, 'id' | 'from'> & { readonly from: string | undefined };
