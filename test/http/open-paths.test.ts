@@ -55,10 +55,11 @@ describe('/openapi.json', () => {
 
   /** The schema with each reference resolved, as for a validator. */
   function validator(document: Json, schema: unknown): z.ZodType {
-    const inlined = JSON.parse(JSON.stringify(schema), (_, value) =>
-      typeof value?.$ref === 'string' ? resolve(document, value.$ref) : value,
-    );
-    return z.fromJSONSchema(inlined);
+    const inlined = (part: unknown): unknown =>
+      JSON.parse(JSON.stringify(part), (_, value) =>
+        typeof value?.$ref === 'string' ? inlined(resolve(document, value.$ref)) : value,
+      );
+    return z.fromJSONSchema(inlined(schema) as Parameters<typeof z.fromJSONSchema>[0]);
   }
 
   function resolve(document: Json, reference: string): unknown {

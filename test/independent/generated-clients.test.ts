@@ -72,7 +72,7 @@ it('the expected answers are of every operation', () => {
 const PROGRAM = `
 import { createClient, createConfig } from './sdk/client';
 import * as sdk from './sdk';
-import type { Changes, Cluster, Export, Machine, Price, Provider } from './sdk';
+import type { ChangePage, Cluster, ExportFile, Machine, Price, Provider } from './sdk';
 
 export async function use(baseUrl: string, auth: string, cursor: string) {
   const client = createClient(createConfig({ baseUrl, auth, throwOnError: true }));
@@ -123,10 +123,10 @@ export async function use(baseUrl: string, auth: string, cursor: string) {
   const next: string | null = search.data.next;
   const advice = await sdk.recommendMachines({ client, query: { cpu: 2, ram: 4, hours: 100.5 }, throwOnError: true });
   const total: number | null = advice.data.recommendations[0]!.total;
-  const changes: Changes = (
+  const changes: ChangePage = (
     await sdk.listChanges({ client, query: { after: cursor, limit: 1000 }, throwOnError: true })
-  ).data as Changes;
-  const exports: Export[] = (await sdk.listExports({ client, throwOnError: true })).data;
+  ).data as ChangePage;
+  const exports: ExportFile[] = (await sdk.listExports({ client, throwOnError: true })).data;
   const file = await sdk.downloadExport({
     client,
     path: { file: 'machines.parquet' },

@@ -53,9 +53,11 @@ it('the commands of docs/adding-a-provider.md do what the page says', async () =
     'test/support',
     'docs',
     'deploy',
+    'packages/client/src',
   ])
     await cp(join(ROOT, path), at(path), { recursive: true });
-  for (const path of ['package.json', 'tsconfig.json', 'biome.json']) await cp(join(ROOT, path), at(path));
+  for (const path of ['package.json', 'tsconfig.json', 'biome.json', '.gitignore'])
+    await cp(join(ROOT, path), at(path));
   await symlink(join(ROOT, 'node_modules'), at('node_modules'));
   const include = ['test/conformance/catalogue.test.ts'];
   await writeFile(at('vitest.config.ts'), `export default ${JSON.stringify({ test: { include } })};`);
