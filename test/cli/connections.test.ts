@@ -93,6 +93,21 @@ describe('a command', () => {
     expect(stderr).not.toContain(PASSWORD);
   });
 
+  it.each([
+    ['operator', 'create', 'ada', '--role', 'admin'],
+    ['operator', 'token', 'create', 'ada'],
+    ['operator', 'disable', 'ada'],
+  ])('that changes something reports it too: %s %s %s', async (...words) => {
+    const env = { DATABASE_URL: changed(db.url, refused), REDIS_URL: redis.url };
+    expect(await fleetbook(words, env)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^fleetbook: PostgreSQL at .* refuses connections: .* in DATABASE_URL\n$/,
+      ),
+    });
+  });
+
   it('reports a database without migrations', async () => {
     await using empty = await createDatabase({ migrated: false });
     const { code, stderr } = await fleetbook(['status'], { DATABASE_URL: empty.url, REDIS_URL: redis.url });

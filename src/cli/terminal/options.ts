@@ -76,7 +76,8 @@ export const withDecider = (command: Command): Command =>
 export function readId(text: string, what: string, shownBy: string): number {
   const id = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : Number.NaN;
   if (id <= 2_147_483_647) return id;
-  throw new UsageFailure(`"${text}" is not a ${what}; give the number that ${shownBy}`);
+  const article = /^[aeio]/.test(what) ? 'an' : 'a';
+  throw new UsageFailure(`"${text}" is not ${article} ${what}; give the number that ${shownBy}`);
 }
 
 const SHOWN = 20;

@@ -117,7 +117,7 @@ async function change<T>(
 ): Promise<T> {
   const by = decider({ settings: readSettings(env) }, options);
   await using store = openDatabase(env);
-  return work(store.db, by);
+  return await work(store.db, by);
 }
 
 export async function createOperatorCommand(
