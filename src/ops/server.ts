@@ -1,6 +1,7 @@
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
 import { audit } from '../db/audit.ts';
 import type { Database } from '../db/connection/connect.ts';
+import { isLostConnection } from '../db/connection/errors.ts';
 import { BadInput } from '../domain/input.ts';
 import { withoutBodies } from '../http/protocol/bodies.ts';
 import { limitConnections } from '../http/protocol/connection-limits.ts';
@@ -30,6 +31,8 @@ const HEADERS = {
 const BAD_ADDRESS =
   'It has a sign % without two hexadecimal digits behind it. Write %25 for the sign itself, or open the page by its link.';
 
+const NO_TEXT = 'It has a NUL character (%00), which no text of Fleetbook has. Open the page by its link.';
+
 const QUEUES = `
   <li><a href="${BOARD}">Queues</a>: waiting, running, completed and failed jobs`;
 const SIGN_OUT = `
@@ -56,11 +59,20 @@ export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> 
     frameworkErrors: (_, request, reply) => void refuse(request, reply.headers(HEADERS), 400, BAD_ADDRESS),
   });
 
-  app.addHook('onRequest', async (_, reply) => {
+  app.addHook('onRequest', async (request, reply) => {
     reply.headers(HEADERS);
+    // PostgreSQL stores no such text, and fails if it is a parameter.
+    if (/%00/.test(request.url)) return refuse(request, reply, 400, NO_TEXT);
+    return undefined;
   });
+  const failed = (error: FastifyError, { method, routeOptions }: FastifyRequest): void => {
+    // The log states an outage once, and not for each request.
+    if (!isLostConnection(error))
+      deps.logger?.warn({ err: error, method, route: routeOptions.url }, 'a request of an operator failed');
+  };
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const status = error.statusCode !== undefined && error.statusCode < 500 ? error.statusCode : 500;
+    if (status === 500) failed(error, request);
     return refuse(request, reply, status, 'This did not work.');
   });
   app.setNotFoundHandler((request, reply) => refuse(request, reply, 404, 'Nothing here.'));
@@ -96,7 +108,7 @@ export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> 
     app.get('/', async (request, reply) =>
       reply.type('text/html; charset=utf-8').send(firstPage(hasQueues, request.signedIn)),
     );
-  await addApi(app, parts);
+  await addApi(app, parts, failed);
   app.get('/metrics', async (request, reply) => {
     const metrics = await deps.metrics();
     return wantsPage(request)
@@ -124,7 +136,11 @@ async function recordQueueChange(db: Database, request: FastifyRequest): Promise
 }
 
 /** Adds the routes of all parts. An error is `{"error": "…"}`, with the `field` if one is wrong. */
-async function addApi(app: FastifyInstance, parts: readonly OpsPart[]): Promise<void> {
+async function addApi(
+  app: FastifyInstance,
+  parts: readonly OpsPart[],
+  failed: (error: FastifyError, request: FastifyRequest) => void,
+): Promise<void> {
   const adding = parts.flatMap(({ addApi }) => addApi ?? []);
   if (adding.length === 0) return;
   const changed = async () => {
@@ -132,8 +148,9 @@ async function addApi(app: FastifyInstance, parts: readonly OpsPart[]): Promise<
   };
   await app.register(
     (api, _, done) => {
-      api.setErrorHandler((error: FastifyError, _, reply) => {
+      api.setErrorHandler((error: FastifyError, request, reply) => {
         const status = error instanceof BadInput ? 400 : (error.statusCode ?? 500);
+        if (status >= 500) failed(error, request);
         const text = status < 500 ? error.message : 'an internal error occurred; see the log of the process';
         const field = error instanceof BadInput ? { field: error.field } : {};
         return reply.code(status).send({ error: text, ...field });

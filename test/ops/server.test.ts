@@ -64,6 +64,50 @@ it('the body of a request with an unknown expectation is not read', async () => 
   expect(text).toMatch(/^HTTP\/1\.1 417 /);
 });
 
+describe('the API of the operators', () => {
+  const logged: unknown[] = [];
+  const opened = buildOps({
+    token: 'a-token',
+    metrics: async () => '',
+    queues: [],
+    parts: [
+      {
+        addApi(api) {
+          api.get('/fails', async () => {
+            throw new Error('a broken statement');
+          });
+        },
+      },
+    ],
+    logger: { warn: (...line: unknown[]) => void logged.push(line) },
+  });
+  afterAll(async () => (await opened).close());
+  const get = async (url: string) => (await opened).inject({ url, headers: bearer });
+
+  it('logs an error that is no fault of the request, and the answer does not show it', async () => {
+    const answer = await get('/api/fails?secret=1');
+    expect([answer.statusCode, answer.json()]).toEqual([
+      500,
+      { error: 'an internal error occurred; see the log of the process' },
+    ]);
+    expect(logged).toEqual([
+      [
+        {
+          err: expect.objectContaining({ message: 'a broken statement' }),
+          method: 'GET',
+          route: '/api/fails',
+        },
+        'a request of an operator failed',
+      ],
+    ]);
+  });
+
+  it.each(['/api/fails?q=%00', '/api/a%00b', '/api/fails?a=b%00'])('refuses a NUL: %s', async (url) => {
+    const answer = await get(url);
+    expect([answer.statusCode, answer.json().error]).toEqual([400, expect.stringContaining('NUL character')]);
+  });
+});
+
 describe('the operators’ listener', () => {
   const refused: readonly (readonly [what: string, headers: Record<string, string>])[] = [
     ['nothing', {}],
