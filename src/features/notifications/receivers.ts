@@ -1,7 +1,7 @@
 /** Who receives messages: the operators' configured receivers, and the stored webhooks of organizations. */
 import { audit } from '../../db/audit.ts';
 import type { Database } from '../../db/connection/connect.ts';
-import { and, eq, isNotNull, sql } from '../../db/connection/drizzle.ts';
+import { and, eq, getTableColumns, isNotNull, isNull, sql } from '../../db/connection/drizzle.ts';
 import { type RowOf, rfc3339 } from '../../db/connection/statements.ts';
 import type { Organization } from '../../db/organizations.ts';
 import { feedHead, messages, organizations, organizationWebhooks } from '../../db/schema.ts';
@@ -156,13 +156,18 @@ export async function removeWebhook(
 
 export type StoredWebhook = typeof organizationWebhooks.$inferSelect;
 
+/** Returns a webhook of an organization that is not deleted. */
 export async function findWebhook(
   db: Database,
   id: number,
   organizationId?: number,
 ): Promise<StoredWebhook | undefined> {
   const condition = organizationId === undefined ? eq(organizationWebhooks.id, id) : isOf(id, organizationId);
-  const [row] = await db.select().from(organizationWebhooks).where(condition);
+  const [row] = await db
+    .select(getTableColumns(organizationWebhooks))
+    .from(organizationWebhooks)
+    .innerJoin(organizations, eq(organizations.id, organizationWebhooks.organizationId))
+    .where(and(condition, isNull(organizations.deletedAt)));
   return row;
 }
 

@@ -441,9 +441,13 @@ describe('the stored webhooks', () => {
     ).toBeUndefined();
     expect(await removeWebhook(scene.store.db, await organization('two'), id, OPERATOR)).toBe(false);
     expect(await removeWebhook(scene.store.db, one, id, OPERATOR)).toBe(true);
+    const last = await add('one');
     const other = await add('two');
     await deleteOrganization(scene.store.db, 'one');
     expect(await allWebhooks(scene.store.db)).toEqual([other.id]);
+    // Nothing more is sent, although the sweep of the next minute deletes the webhook.
+    expect(await findWebhook(scene.store.db, last.id)).toBeUndefined();
+    expect(await findWebhook(scene.store.db, other.id)).toMatchObject({ id: other.id });
     await pruneWebhooks(scene.store.db);
     expect(await scene.sql`select id from organization_webhooks`).toEqual([{ id: other.id }]);
   });
