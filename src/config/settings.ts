@@ -49,7 +49,7 @@ export const secret = <T>(describe: string, read: (text: string) => T) => ({
   secret: true,
 });
 
-/** The settings of the core. Each feature has its own, see `src/app/feature-settings.ts`. */
+/** The settings of the core. Each feature has its own, see `src/app/features.ts`. */
 export const SETTINGS = {
   DATABASE_URL: secret(
     'PostgreSQL; the user owns the schema and may create roles. One host, also for a cluster: see docs/servers.md. `up` without it: embedded',

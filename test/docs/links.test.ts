@@ -34,6 +34,14 @@ it.each(PAGES)('%s links to existing files and headings', (page) => {
   }
 });
 
+/** Files of other projects, and files that a reader makes. */
+const FOREIGN = /^(docs\/comparison|docs\/adding-a-provider)\.md$/;
+
+it.each(PAGES.filter((page) => !FOREIGN.test(page)))('%s names existing files', (page) => {
+  const files = read(page).matchAll(/`((?:src|workers|packages|test|bench|deploy|release)\/[\w./-]+\.\w+)`/g);
+  for (const [, file = ''] of files) expect(existsSync(inPackage(file)), file).toBe(true);
+});
+
 it('the README has at most 150 lines', () => {
   expect(read('README.md').split('\n').length).toBeLessThanOrEqual(151);
 });

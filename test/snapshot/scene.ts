@@ -1,4 +1,4 @@
-/** A database, a cache, a publisher and readers, composed as in compose-read.ts, with test clocks. */
+/** A database, a cache, a publisher and readers, composed as in src/app/reader.ts, with test clocks. */
 import { Redis } from 'ioredis';
 import { type Logger, pino } from 'pino';
 import postgres from 'postgres';

@@ -3,9 +3,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** The slowest test files, in descending order of their time. */
 const SLOWEST = [
   'test/faults/oracle.test.ts',
-  'test/workers/set-aside.test.ts',
   'test/cli/read-only.test.ts',
-  'test/cli/serve-disk.test.ts',
+  'test/cli/serve-dump.test.ts',
   'test/cli/up.test.ts',
 ];
 

@@ -61,7 +61,7 @@ export const machines = pgTable(
     missedRuns: c.smallint('missed_runs').notNull().default(0),
     retiredAt: instant('retired_at'),
     createdAt: instant('created_at').notNull().defaultNow(),
-    /** The run that added it. Null for machines of an earlier release, and for machines that clusters named first. */
+    /** The run that added it. Null for machines that clusters named first. */
     addedBy: c.bigint('added_by', { mode: 'number' }),
     /** Prices of other terms. Null: none is known. */
     terms: c.jsonb('terms').$type<StoredTerms>(),

@@ -50,7 +50,7 @@ export const clusters = pgTable(
     createdAt: c.timestamp('created_at', { withTimezone: false, precision: 6, mode: 'string' }).notNull(),
     missedRuns: c.smallint('missed_runs').notNull().default(0),
     retiredAt: instant('retired_at'),
-    /** The run that added it; null for clusters of an earlier release. */
+    /** The run that added it. */
     addedBy: c.bigint('added_by', { mode: 'number' }),
   }),
   (t) => [

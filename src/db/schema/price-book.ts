@@ -5,7 +5,7 @@ import { organizations } from './organizations.ts';
 import { instant, minutePrice, reference } from './shared-columns.ts';
 
 /**
- * The own prices of organizations, see domain/price-book.ts. An entry is ended and never deleted, so that past costs stay
+ * The own prices of organizations, see domain/prices/price-book.ts. An entry is ended and never deleted, so that past costs stay
  * explained. Row-level security shows readers the entries of their organization alone.
  */
 export const priceBookEntries = pgTable(

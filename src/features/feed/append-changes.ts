@@ -48,7 +48,7 @@ const ofShown = (value: SQL) =>
 
 /**
  * Regions. Kinds `sold_out.…` are changes that only clients with `available=all` see. `machine.withdrawn` with a price
- * `after` means sold out, `machine.added` with a price `before` means restocked: an earlier release reads both correctly.
+ * `after` means sold out, `machine.added` with a price `before` means restocked.
  */
 const REGIONS: Lists = {
   table: regions,

@@ -66,7 +66,7 @@ it('a run that the console requests names the operator, and has one audit row on
   expect(await audited()).toEqual([]);
 });
 
-it('a run of an earlier release has a cause only by its slot or its decision', async () => {
+it('a run without a stated cause has one only by its slot or its decision', async () => {
   await begin(undefined, SLOT);
   await begin();
   const { id } = await begin();

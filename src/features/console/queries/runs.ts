@@ -6,7 +6,7 @@ import type { syncRuns } from '../../../db/schema.ts';
 import type { ReasonGroup } from '../../../domain/rejected-rows.ts';
 import type { Caused, Naming, RateChange, RunRequests } from '../../../domain/run.ts';
 
-/** SQL for the cause of a run `r`, also for runs of earlier releases. */
+/** SQL for the cause of a run `r`. One without a stated cause has it by its slot or its decision. */
 export const CAUSE = `case when r.slot is not null and coalesce(r.cause, 'slot') = 'slot'
     and exists (select from sync_runs e where e.source_id = r.source_id and e.slot = r.slot and e.id < r.id)
   then 'retry' else coalesce(r.cause, case when r.decision is not null then 'decision'

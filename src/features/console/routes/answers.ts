@@ -216,7 +216,7 @@ export interface MachineAnswer extends MachineDetail, MachineCosts {
 
 export interface RunAnswer extends RunNeighbours {
   readonly run: RunRecord;
-  /** Null for a run without requests, a running one, or one of an earlier release. */
+  /** Null for a run without requests, and for a running one. */
   readonly requests: RunRequests | null;
   /** False if the changes of the run are not stored. */
   readonly isKept: boolean;

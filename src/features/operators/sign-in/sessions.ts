@@ -9,7 +9,6 @@ const IDLE = 3600;
 /** Seconds after which a session ends in any case. */
 const LIFETIME = 43_200;
 
-/** The cookies of earlier releases, which run at the same time during an upgrade, have other names. */
 const COOKIE = 'fleetbook-operator';
 const USE_STORED_EVERY_MS = 60_000;
 
