@@ -13,7 +13,10 @@ import { Body, hashOf } from './body.ts';
 import { Document, type Provenance } from './document.ts';
 import { type DocumentName, documentId } from './keys.ts';
 
-/** Raise it with each change of this format or of a body. Values in another format are misses, and publishers replace them. */
+/**
+ * Raise it with each change of this format or of a body: a stored body with the same version counts as current. Values in another
+ * format are misses, and publishers replace them.
+ */
 export const FORMAT = 'FB1';
 const VERSION_DIGITS = 16;
 const LENGTH_DIGITS = 8;

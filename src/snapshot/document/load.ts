@@ -103,7 +103,7 @@ const numberOf = (text: string | undefined): number | undefined =>
 const IS_READ =
   'r.organization_id is null and exists (select from region_freshness f where f.region_id = r.id)';
 
-const PROVIDER_JSON = `json_build_object('id', p.id, 'name', p.name, 'regions', (
+export const PROVIDER_JSON = `json_build_object('id', p.id, 'name', p.name, 'regions', (
   select coalesce(json_agg(json_build_object('id', r.id, 'name', r.name, 'code', r.code)
                            order by r.code collate "C"), '[]')
   from regions r where r.provider_id = p.id and ${IS_READ}))`;

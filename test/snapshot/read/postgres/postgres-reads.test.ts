@@ -18,9 +18,10 @@ it('reads of one organization that get no turn in time do not count as an outage
     atOnce: 4,
     deadlineMs: 1500,
   });
-  await reads.run((sql) => sql`select 1`);
+  // All connections are open: on a busy machine a new one may take longer than the deadline.
+  await Promise.all(Array.from({ length: 4 }, () => reads.run((sql) => sql`select pg_sleep(0.1)`)));
   const ofB: Promise<unknown>[] = [];
-  const ofA = Array.from({ length: 80 }, () =>
+  const ofA = Array.from({ length: 30 }, () =>
     reads
       .run((sql) => sql`select pg_sleep(0.2)`, { organizationId: A })
       .then(
