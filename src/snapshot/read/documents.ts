@@ -14,7 +14,7 @@ import { Freshness, later, type ReadAt } from './freshness.ts';
 import { MachineRegions } from './machine-regions.ts';
 import type { ReadOptions, Reads } from './postgres/postgres-reads.ts';
 import { CacheTier } from './tiers/cache-tier.ts';
-import { DocumentMemory, type DumpContent } from './tiers/memory.ts';
+import { DocumentMemory, type DumpContent, type DumpedDocument } from './tiers/memory.ts';
 import { PostgresTier } from './tiers/postgres-tier.ts';
 import type { DocumentListener, DocumentTier, LookUp, Served, TieredResult, Wanted } from './tiers/tier.ts';
 
@@ -51,6 +51,11 @@ const READS_AT_MOST = 3;
 const TOKEN = documentId({ kind: 'token', hash: '' });
 const REGION = 'region:';
 
+/** The dump of an earlier process. */
+export interface RecalledDump extends DumpContent {
+  readonly documents: readonly DumpedDocument[];
+}
+
 /** A read under way. */
 interface Flight {
   /** The newest version that was announced to the caller, or during the read; 0 for none. */
@@ -75,7 +80,7 @@ export class Documents {
   readonly #listeners: InvalidationListener[] = [];
   readonly #publicationListeners: PublicationListener[] = [];
   /** Until the lineage is known. */
-  #dump: DumpContent | undefined;
+  #dump: RecalledDump | undefined;
 
   constructor(options: DocumentsOptions) {
     const { subscription, logger, memory, staleLimitMs, tokenStaleLimitMs, now = steadyNow } = options;
@@ -280,14 +285,22 @@ export class Documents {
     return { ...found, asOf: later(found.asOf, this.#memory.asOf(id)) };
   }
 
-  /** Returns the documents of memory; undefined before the lineage is known. */
+  /** Returns the documents of memory, for one pass; undefined before the lineage is known. */
   dump(): DumpContent | undefined {
     const { keys } = this.#lineage;
-    return keys && { lineage: keys.lineage, documents: this.#memory.dump() };
+    return keys && { lineage: keys.lineage, documents: this.#dumpOf(keys) };
+  }
+
+  /** Yields documents of this lineage. After a change, memory has those of another one. */
+  *#dumpOf(keys: CacheKeys): Generator<DumpedDocument> {
+    for (const each of this.#memory.dump()) {
+      if (keys !== this.#lineage.keys) return;
+      yield each;
+    }
   }
 
   /** Inserts documents of an earlier process. They answer while neither the cache nor Postgres does. */
-  recall(dump: DumpContent): void {
+  recall(dump: RecalledDump): void {
     this.#dump = dump;
     this.#lineage.recall(dump.lineage);
     if (this.#lineage.keys) this.#insertRecalled(this.#lineage.keys);

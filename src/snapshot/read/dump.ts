@@ -8,7 +8,7 @@
  *
  * A rename replaces the file as a whole. It holds tokens as memory does, by their hashes.
  */
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
@@ -16,7 +16,7 @@ import type { Logger } from 'pino';
 import { withTimeout } from '../../domain/clock.ts';
 import { messageOf } from '../../domain/errors.ts';
 import { decodeDocument, encodeLoaded, FORMAT } from '../document/format.ts';
-import type { Documents } from './documents.ts';
+import type { Documents, RecalledDump } from './documents.ts';
 import type { DumpContent, DumpedDocument } from './tiers/memory.ts';
 
 export interface DumpOptions {
@@ -37,6 +37,8 @@ const CONFIRM_EVERY_MS = 60_000;
 const LAST_WRITE_MS = 2000;
 /** Bytes that are encoded or decoded between two turns of the event loop. */
 const AT_ONCE = 1_000_000;
+/** Documents that are looked at between two turns: memory may have hundreds of thousands. */
+const DOCUMENTS_AT_ONCE = 500;
 const MAGIC = `fleetbook dump 1 ${FORMAT}\n`;
 const CHECKSUM_LENGTH = 8;
 
@@ -92,10 +94,12 @@ export class Dump implements AsyncDisposable {
 
   async #write(): Promise<void> {
     const { documents, folder, logger, limit } = this.#options;
-    const content = documents.dump();
-    if (!content) return;
-    const written = stateOf(content);
+    const seen = documents.dump();
+    if (!seen) return;
+    const written = await stateOf(seen);
     if (written === this.#written) return;
+    // A change since then is part of this file or of the next one.
+    const content = documents.dump() ?? seen;
     try {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       await writeDump(this.#path, content, limit);
@@ -120,20 +124,32 @@ export class Dump implements AsyncDisposable {
 }
 
 /** Returns a text that changes with each document and version, and now and then with the confirmations. */
-function stateOf({ lineage, documents }: DumpContent): string {
+async function stateOf({ lineage, documents }: DumpContent): Promise<string> {
   let sum = 0;
   let at = 0;
-  for (const each of documents) {
+  for await (const each of inTurns(documents)) {
     sum += crc32(`${each.id} ${each.document.version}`);
     at = Math.max(at, each.at);
   }
   return `${lineage} ${sum} ${Math.floor(at / CONFIRM_EVERY_MS)}`;
 }
 
+/** Yields with turns of the event loop in between. */
+async function* inTurns<T>(all: Iterable<T>): AsyncGenerator<T> {
+  let since = 0;
+  for (const each of all) {
+    yield each;
+    since += 1;
+    if (since < DOCUMENTS_AT_ONCE) continue;
+    since = 0;
+    await nextTurn();
+  }
+}
+
 /** @throws an error that says why the file cannot be used, or that of the disk */
-async function readDump(path: string, limit: number): Promise<DumpContent> {
+async function readDump(path: string, limit: number): Promise<RecalledDump> {
+  if ((await stat(path)).size > 2 * limit) throw new Error('it is larger than the memory');
   const file = await readFile(path);
-  if (file.length > 2 * limit) throw new Error('it is larger than the memory');
   if (!file.toString('latin1', 0, MAGIC.length).startsWith(MAGIC)) throw new Error('it has another format');
   const end = file.length - CHECKSUM_LENGTH;
   if (file.toString('latin1', end) !== checksum(crc32(file.subarray(0, end))))
@@ -180,7 +196,7 @@ async function writeDump(path: string, { lineage, documents }: DumpContent, limi
       await file.appendFile(bytes);
     };
     let waiting = 0;
-    for (const { id, document, at, asOf } of documents) {
+    for await (const { id, document, at, asOf } of inTurns(documents)) {
       if (size + waiting + document.size > limit) break;
       const value = encodeLoaded(id, document);
       parts.push(Buffer.from(`${JSON.stringify({ id, at, asOf, length: value.length })}\n`), value);

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
+import type { RecalledDump } from '../../../src/snapshot/read/documents.ts';
 import { Dump } from '../../../src/snapshot/read/dump.ts';
-import type { DumpContent } from '../../../src/snapshot/read/tiers/memory.ts';
 import { startProgram } from '../../support/program.ts';
 import { until } from '../../support/until.ts';
 
@@ -51,11 +51,11 @@ it(`after ${KILLS} kills the dump is whole, and never goes back`, async () => {
   expect(['documents.dump', 'documents.dump.new']).toEqual(expect.arrayContaining(readdirSync(folder)));
 }, 300_000);
 
-async function readDumpIn(folder: string): Promise<DumpContent | undefined> {
-  let found: DumpContent | undefined;
+async function readDumpIn(folder: string): Promise<RecalledDump | undefined> {
+  let found: RecalledDump | undefined;
   const documents = {
     dump: () => undefined,
-    recall: (content: DumpContent) => {
+    recall: (content: RecalledDump) => {
       found = content;
     },
   };

@@ -8,7 +8,9 @@ import { pino } from 'pino';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../../src/db/tokens.ts';
 import { type Answer, type MaybePromise, Unavailable } from '../../../src/snapshot/document/answer.ts';
-import { LINEAGE_KEY } from '../../../src/snapshot/document/keys.ts';
+import { encoding } from '../../../src/snapshot/document/format.ts';
+import { documentId, LINEAGE_KEY } from '../../../src/snapshot/document/keys.ts';
+import { Dump } from '../../../src/snapshot/read/dump.ts';
 import { type FaultProxy, faultProxy } from '../../support/fault-proxy.ts';
 import { run } from '../../support/postgres.ts';
 import { until } from '../../support/until.ts';
@@ -254,7 +256,9 @@ describe('tokens', () => {
     const reader = await served();
     await revokeToken(scene.store.db, tokenId);
     await scene.publisher.publishDirty();
-    await until(() => !reader.documents.dump()?.documents.some(({ id }) => id.startsWith('token:')));
+    await until(
+      () => ![...(reader.documents.dump()?.documents ?? [])].some(({ id }) => id.startsWith('token:')),
+    );
     await reader.dump?.write();
     await everythingDown();
     expect(await answered(await open())).toBe('unavailable');
@@ -529,11 +533,52 @@ describe('the file', () => {
     expect(size).toBeLessThan(13_000);
     await everythingDown();
     const { documents = [] } = reader.documents.dump() ?? {};
-    const ids = documents.map(({ id }) => id);
+    const ids = [...documents].map(({ id }) => id);
     const text = readFileSync(file(), 'latin1');
     const there = ids.filter((id) => text.includes(`{"id":"${id}"`));
     expect(there.length).toBeGreaterThan(0);
     expect(there).toEqual(ids.slice(0, there.length));
+  });
+
+  it('is compared and written in turns with the requests, however many documents memory has', async () => {
+    let turns = 0;
+    let isOver = false;
+    const count = () => {
+      turns += 1;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    const body = Buffer.from('[]');
+    const documents = Array.from({ length: 5000 }, (_, organizationId) => {
+      const name = { kind: 'clusters', organizationId } as const;
+      const { document } = encoding({ name, version: 1, body, index: new Map(), sources: [] });
+      return { id: documentId(name), document, at: clock.now(), asOf: undefined };
+    });
+    let between: number[] = [];
+    function* dumped() {
+      for (const each of documents) {
+        between.push(turns);
+        yield each;
+      }
+    }
+    await using dump = new Dump({
+      folder: snapshotDir,
+      documents: { dump: () => ({ lineage: 'any', documents: dumped() }), recall: () => {} },
+      logger: pino({ level: 'silent' }),
+      limit: 64_000_000,
+      everyMs: 600_000,
+    });
+    await dump.loaded;
+    for (const passes of ['compared and written', 'compared']) {
+      between = [];
+      await dump.write();
+      const longest = Math.max(
+        ...Object.values(Object.groupBy(between, String)).map((all = []) => all.length),
+      );
+      expect([passes, between.length]).toEqual([passes, passes === 'compared' ? 5000 : 10_000]);
+      expect(longest).toBeLessThanOrEqual(1000);
+    }
+    isOver = true;
   });
 
   it('that cannot be written costs one line in the log until it is written again', async () => {

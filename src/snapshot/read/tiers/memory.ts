@@ -30,7 +30,7 @@ export interface DumpedDocument {
 export interface DumpContent {
   readonly lineage: string;
   /** The most recently used first. */
-  readonly documents: readonly DumpedDocument[];
+  readonly documents: Iterable<DumpedDocument>;
 }
 
 export interface DocumentMemoryOptions {
@@ -148,14 +148,17 @@ export class DocumentMemory implements DocumentListener {
     return epoch === OUTDATED || epoch === RECALLED ? undefined : this.recall(wanted);
   }
 
-  /** Returns the documents without a newer announced version, the most recently used first. */
-  dump(): DumpedDocument[] {
+  /**
+   * Yields the documents without a newer announced version, the most recently used first. Each is as it is when it is yielded:
+   * memory may change in between.
+   */
+  *dump(): Generator<DumpedDocument> {
     const { rules } = this.#options;
-    return [...this.#documents.entries()].flatMap(([id, entry]) => {
-      const { document, epoch } = entry;
-      if (!document || epoch === OUTDATED || !rules.isYoung(entry, kindOf(id))) return [];
-      return { id, document, at: rules.confirmedAt(entry), asOf: this.#timeOf(id, entry) };
-    });
+    for (const id of [...this.#documents.keys()]) {
+      const entry = this.#documents.peek(id);
+      if (!entry?.document || entry.epoch === OUTDATED || !rules.isYoung(entry, kindOf(id))) continue;
+      yield { id, document: entry.document, at: rules.confirmedAt(entry), asOf: this.#timeOf(id, entry) };
+    }
   }
 
   /** Stores documents of an earlier process that are young enough. Returns how many. */
