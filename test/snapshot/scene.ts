@@ -200,7 +200,7 @@ function openReader({
   });
   const search = searchAnswers({ catalogue: searchable, books: books });
   const memoryLimit = memory.costs;
-  const costs = costsReader({ documents, catalogue: searchable, books, memoryLimit, now });
+  const costs = costsReader({ documents, catalogue: searchable, books, memoryLimit, now: options.now });
   const prices = listPrices({ documents, catalogue: searchable });
   documents.onPublished({
     onPublished(id, position) {

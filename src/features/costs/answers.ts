@@ -1,6 +1,5 @@
 /** Answers about the costs of an organization's clusters, from PostgreSQL. Its methods reject with `Unavailable` while it is away. */
 import { LRUCache } from 'lru-cache';
-import { steadyNow } from '../../domain/clock.ts';
 import { readCursor } from '../../http/protocol/page-cursor.ts';
 import {
   bookFor,
@@ -41,7 +40,8 @@ export interface CostsOptions {
   readonly books: Pick<PriceBooks, 'priced'>;
   /** Bytes for the costs of organizations. */
   readonly memoryLimit: number;
-  readonly now?: () => number;
+  /** Milliseconds since the epoch: entries of price books begin and end by it. */
+  readonly now?: (() => number) | undefined;
 }
 
 export type CostsReader = ReturnType<typeof costsReader>;
@@ -50,6 +50,8 @@ export type CostsReader = ReturnType<typeof costsReader>;
 interface Calculated {
   readonly inputs: OrganizationInputs;
   readonly costs: OrganizationCosts;
+  /** When the costs were calculated (ms). The clock may go back behind it. */
+  readonly at: number;
 }
 
 interface CurrentCosts {
@@ -68,7 +70,7 @@ export interface PageOfCosts {
 }
 
 /** The organization of each method is the token's. A method returns undefined for an unknown slug. */
-export function costsReader({ documents, catalogue, books, memoryLimit, now = steadyNow }: CostsOptions) {
+export function costsReader({ documents, catalogue, books, memoryLimit, now = Date.now }: CostsOptions) {
   // An organization that exceeds the limit is cached alone.
   const calculated = new LRUCache<string, Calculated>({
     maxSize: Math.max(1, Math.floor(memoryLimit)),
@@ -104,10 +106,10 @@ export function costsReader({ documents, catalogue, books, memoryLimit, now = st
       const first = await readOrganization(db, organizationId, question, at);
       return { inputs: first, marks: first.marks };
     });
-    if (before?.inputs === inputs && at < before.costs.until)
+    if (before?.inputs === inputs && before.at <= at && at < before.costs.until)
       return { costs: before.costs, marks, tier: 'memory' };
     const costs = await organizationCosts(inputs, question, at);
-    calculated.set(key, { inputs, costs });
+    calculated.set(key, { inputs, costs, at });
     return { costs, marks, tier: 'postgres' };
   }
 

@@ -196,6 +196,8 @@ export async function readBook(db: Database, organizationId: number): Promise<re
 
 /** What costs depend on: they change if the versions do. */
 export interface Marks {
+  /** Of the database: a restored one may have other rows with equal versions. */
+  readonly lineage: string;
   /** Rises with each change of clusters, disks and the price book. Null: there is no such organization. */
   readonly organization: string | null;
   /** Changes with each published machine of the regions. */
@@ -232,12 +234,13 @@ export async function readMarks(
           from (select id, min(f.verified_at) as at, count(f.source_id) as sources
                 from unnest(${regionIds}) id left join region_freshness f on f.region_id = id group by id) read) found`;
   const [row] = await db.execute<RowOf<Marks>>(sql`
-    select (select clusters_version::text from organizations where id = ${organizationId}) as organization,
+    select lineage.id as lineage, currency,
+      (select clusters_version::text from organizations where id = ${organizationId}) as organization,
       (select concat_ws(' ', count(*), sum(version)) from regions where id = any(${regionIds})) as regions,
-      (select currency from lineage) as currency,
       (select case when c.is_read and r.is_read then ${sql.raw(instantText('least(c.at, r.at)', 'ms'))} end
-       from (${ofClusters}) c, (${ofRegions}) r) as "asOf"`);
-  if (!row) throw new Error('unreachable: the statement returns one row');
+       from (${ofClusters}) c, (${ofRegions}) r) as "asOf"
+    from lineage`);
+  if (!row) throw new Error('unreachable: lineage has one row');
   return row;
 }
 

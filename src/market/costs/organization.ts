@@ -84,13 +84,15 @@ export async function readAgain(
   now: number,
 ): Promise<{ readonly inputs: OrganizationInputs; readonly marks: Marks }> {
   const marks = await readMarks(db, organizationId, before.marked);
-  if (marks.organization !== before.marks.organization) {
+  const { lineage, organization, regions, currency } = before.marks;
+  if (marks.lineage !== lineage || marks.organization !== organization) {
     const inputs = await readOrganization(db, organizationId, before.time, now);
     return { inputs, marks: inputs.marks };
   }
-  const isSame = marks.regions === before.marks.regions && marks.currency === before.marks.currency;
-  if (isSame && (now - before.readAt < UNPUBLISHED_MS || arePublished(before)))
-    return { inputs: before, marks };
+  const isSame = marks.regions === regions && marks.currency === currency;
+  // The clock may have gone back.
+  const isRecent = Math.abs(now - before.readAt) < UNPUBLISHED_MS;
+  if (isSame && (isRecent || arePublished(before))) return { inputs: before, marks };
   const { sources } = before.marked;
   const inputs = await withMachines(db, organizationId, { ...before, readAt: now }, sources);
   return { inputs, marks: inputs.marks };

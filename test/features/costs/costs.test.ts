@@ -1,6 +1,6 @@
 import Big from 'big.js';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createToken } from '../../../src/db/tokens.ts';
 import type {
   CostDocument,
@@ -250,6 +250,40 @@ describe('/v1/costs', () => {
     expect(await month()).toBe(13.15779812);
     clock.forward(61_000);
     expect(await month()).toBe(6.58779812);
+  });
+
+  it('follows the clock of the system, also after the process was suspended and if the clock goes back', async () => {
+    const from = new Date(Date.now() + 3_600_000).toISOString();
+    await scene.sql`insert into price_book_entries (organization_id, discount, valid_from) values (${scene.sample.a}, 50, ${from})`;
+    const wall = Date.now;
+    let ahead = 0;
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => wall() + ahead);
+    try {
+      await using api = await openCosts(scene);
+      const months = async () => {
+        const { total } = await api.json<CostsDocument>('/v1/costs');
+        const { known_per_month } = await api.json<CostDocument>('/v1/clusters/cluster-test/cost');
+        return [total.per_month, known_per_month];
+      };
+      expect(await months()).toEqual([13.15779812, 13.15779812]);
+      ahead = 3_601_000;
+      expect(await months()).toEqual([6.58779812, 6.58779812]);
+      ahead = 0;
+      expect(await months()).toEqual([13.15779812, 13.15779812]);
+    } finally {
+      clock.mockRestore();
+    }
+  });
+
+  it('are read again from a database that was restored to equal versions', async () => {
+    await using api = await openCosts(scene);
+    const month = async () => (await api.json<CostsDocument>('/v1/costs')).total.per_month;
+    expect(await month()).toBe(13.15779812);
+    await scene.sql`update machines set price = '0.0002' where id = ${scene.sample.small}`;
+    await scene.sql`update clusters set replicas = 2`;
+    expect(await month()).toBe(13.15779812);
+    await scene.sql`update lineage set id = gen_random_uuid()`;
+    expect(await month()).toBeGreaterThan(50);
   });
 
   it('answers 503 with Retry-After while PostgreSQL is away', async () => {

@@ -127,7 +127,7 @@ function read({ machines, discount, nodes, plan }: Given) {
     entries,
     time: NOW,
     marked: { sources: [], regions: [] },
-    marks: { organization: '1', regions: '', currency: 'USD', asOf: null },
+    marks: { lineage: 'l', organization: '1', regions: '', currency: 'USD', asOf: null },
     readAt: 0,
   };
   const book = bookFor(entries, NOW, AT);

@@ -151,7 +151,7 @@ function inputsOf(
     entries,
     time: question,
     marked: { sources: [], regions: [] },
-    marks: { organization: '1', regions: '', currency: 'USD', asOf: null },
+    marks: { lineage: 'l', organization: '1', regions: '', currency: 'USD', asOf: null },
     readAt: 0,
   };
 }
