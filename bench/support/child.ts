@@ -6,7 +6,7 @@ import product from '../../rolldown.config.ts';
 import { WORKER_NODE_ARGS } from '../../src/processes/child-process.ts';
 import type { Measured, Task } from './worker.ts';
 
-/** A folder of the repository: the bundle reads `package.json` where `dist` does. */
+/** A folder of the repository. The program is in `chunks`, because it reads `package.json` two folders up, as those of `dist` do. */
 const FOLDER = join(import.meta.dirname, '../../.bench');
 
 let bundled: Promise<string> | undefined;
@@ -18,8 +18,8 @@ async function bundle(): Promise<string> {
     input: { worker: join(import.meta.dirname, 'worker.ts') },
     logLevel: 'silent',
   });
-  await build.write({ ...output, dir: FOLDER });
-  return join(FOLDER, 'worker.js');
+  await build.write({ ...output, dir: FOLDER, entryFileNames: 'chunks/[name].js' });
+  return join(FOLDER, 'chunks/worker.js');
 }
 
 /** Runs a task in a new process. @throws Error if it fails; its standard error has the reason */
