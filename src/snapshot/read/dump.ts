@@ -37,7 +37,7 @@ const CONFIRM_EVERY_MS = 60_000;
 const LAST_WRITE_MS = 2000;
 /** Bytes that are encoded or decoded between two turns of the event loop. */
 const AT_ONCE = 1_000_000;
-/** Documents that are looked at between two turns: memory may have hundreds of thousands. */
+/** Documents that are compared between two turns: memory may have hundreds of thousands. */
 const DOCUMENTS_AT_ONCE = 500;
 const MAGIC = `fleetbook dump 1 ${FORMAT}\n`;
 const CHECKSUM_LENGTH = 8;

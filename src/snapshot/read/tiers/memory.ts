@@ -149,8 +149,8 @@ export class DocumentMemory implements DocumentListener {
   }
 
   /**
-   * Yields the documents without a newer announced version, the most recently used first. Each is as it is when it is yielded:
-   * memory may change in between.
+   * Yields the documents without a newer announced version, the most recently used first. Memory may change between two of
+   * them: each has the state of its own turn.
    */
   *dump(): Generator<DumpedDocument> {
     const { rules } = this.#options;
