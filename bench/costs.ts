@@ -17,7 +17,7 @@ import { buildApp } from '../src/http/app.ts';
 import { type CatalogueIndex, emptyIndex, updateIndex } from '../src/market/catalogue-index.ts';
 import { PriceBooks } from '../src/market/price-books.ts';
 import { memoryBudget } from '../src/snapshot/read/budget.ts';
-import { PostgresReads } from '../src/snapshot/read/postgres/postgres-reads.ts';
+import { PostgresReads } from '../src/snapshot/read/postgres-reads.ts';
 import { memoryCatalogue, memoryClusters, memoryTokens } from '../test/http/readers.ts';
 import { machinesOf, providerOf, REGIONS, updateOf } from './search/catalogue.ts';
 import { type Bar, median, quantile, table, verdict } from './support/bar.ts';

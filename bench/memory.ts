@@ -1,30 +1,29 @@
 /**
  * `npm run bench:memory`: the memory of an entry of each kind in addition to its bytes, and the constant that
- * accounts for it (src/snapshot/document/memory-costs.ts). The exit code is 1 if a constant is too small or more than
+ * accounts for it (src/snapshot/read/budget.ts). The exit code is 1 if a constant is too small or more than
  * half too large.
  */
 
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import { hashToken, newToken } from '../src/domain/token.ts';
-import { ResponseCache } from '../src/http/response-cache.ts';
+import { ResponseCache } from '../src/http/hot/response-cache.ts';
 import type { Answer } from '../src/snapshot/document/answer.ts';
 import { hashOf } from '../src/snapshot/document/body.ts';
 import { regionContent, tokenContent } from '../src/snapshot/document/build.ts';
+import { BYTES_PER_KEY } from '../src/snapshot/document/document.ts';
 import { decodeDocument, encodeDocument, encoding } from '../src/snapshot/document/format.ts';
 import { CacheKeys, type DocumentName, documentId } from '../src/snapshot/document/keys.ts';
 import {
   BYTES_PER_DOCUMENT,
   BYTES_PER_ENTRY,
-  BYTES_PER_KEY,
   BYTES_PER_RESPONSE,
   BYTES_PER_TOKEN,
-} from '../src/snapshot/document/memory-costs.ts';
-import type { CacheSubscription } from '../src/snapshot/read/cache-subscription.ts';
-import { Consistency } from '../src/snapshot/read/consistency.ts';
+} from '../src/snapshot/read/budget.ts';
 import type { Documents } from '../src/snapshot/read/documents.ts';
+import type { CacheSubscription } from '../src/snapshot/read/link.ts';
 import { MachineRegions } from '../src/snapshot/read/machine-regions.ts';
-import type { PostgresReads } from '../src/snapshot/read/postgres/postgres-reads.ts';
-import { DocumentMemory } from '../src/snapshot/read/tiers/memory.ts';
+import { Consistency, DocumentMemory } from '../src/snapshot/read/memory.ts';
+import type { PostgresReads } from '../src/snapshot/read/postgres-reads.ts';
 import { tokenVerifier } from '../src/snapshot/read/tokens.ts';
 
 const COUNT = 20_000;

@@ -12,9 +12,9 @@ import type { ApiFeature } from '../http/app.ts';
 import type { Market } from '../market/market.ts';
 import type { OpsPart } from '../ops/feature-routes.ts';
 import type { MemoryBudget } from '../snapshot/read/budget.ts';
-import type { CacheSubscription } from '../snapshot/read/cache-subscription.ts';
 import type { Documents } from '../snapshot/read/documents.ts';
-import type { PostgresReads } from '../snapshot/read/postgres/postgres-reads.ts';
+import type { CacheSubscription } from '../snapshot/read/link.ts';
+import type { PostgresReads } from '../snapshot/read/postgres-reads.ts';
 import type { Writing } from './actions/publish.ts';
 import type { Disposer } from './disposer.ts';
 

@@ -1,8 +1,8 @@
 /** Finds the source of old data, and when it runs next, from the schedules that workers store in the cache. */
 import type { FindSource, NextRun } from '../http/protocol/max-age.ts';
 import { SCHEDULES_KEY } from '../snapshot/document/keys.ts';
-import type { CacheSubscription } from '../snapshot/read/cache-subscription.ts';
 import type { Documents } from '../snapshot/read/documents.ts';
+import type { CacheSubscription } from '../snapshot/read/link.ts';
 
 const READ_EVERY_MS = 1000;
 /** Most seconds until the next attempt if a run is overdue, and may end at any time. */

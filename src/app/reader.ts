@@ -7,8 +7,8 @@ import { postgresProblem, type ServerSetting } from '../db/connection/server-pro
 import { TokenUse } from '../db/token-use.ts';
 import { steadyNow } from '../domain/clock.ts';
 import type { ApiDeps, ApiFeature } from '../http/app.ts';
+import { ResponseCache } from '../http/hot/response-cache.ts';
 import type { FindSource } from '../http/protocol/max-age.ts';
-import { ResponseCache } from '../http/response-cache.ts';
 import { openMarket } from '../market/market.ts';
 import {
   type CatalogueReader,
@@ -19,11 +19,11 @@ import {
 } from '../snapshot/document/answer.ts';
 import { withFence } from '../snapshot/publish/fence.ts';
 import { memoryBudget } from '../snapshot/read/budget.ts';
-import { CacheSubscription } from '../snapshot/read/cache-subscription.ts';
-import { watchLineage } from '../snapshot/read/current-lineage.ts';
 import { Documents } from '../snapshot/read/documents.ts';
 import { Dump } from '../snapshot/read/dump.ts';
-import { PostgresReads } from '../snapshot/read/postgres/postgres-reads.ts';
+import { watchLineage } from '../snapshot/read/lineage.ts';
+import { CacheSubscription } from '../snapshot/read/link.ts';
+import { PostgresReads } from '../snapshot/read/postgres-reads.ts';
 import { catalogueReader, clusterReader } from '../snapshot/read/readers.ts';
 import { tokenVerifier } from '../snapshot/read/tokens.ts';
 import { watchReaderDatabase } from './check-database.ts';

@@ -10,15 +10,15 @@ import type { z } from 'zod';
 import type { Grant, Scope } from '../domain/scope.ts';
 import { type Answer, type EncodedBody, type MaybePromise, whenThere } from '../snapshot/document/answer.ts';
 import { type GuardDeps, guard, guardHook } from './auth.ts';
+import { PreparedAnswer } from './hot/prepared-answer.ts';
+import { type ResponseCache, SHARED } from './hot/response-cache.ts';
 import type { Schema } from './openapi-schemas.ts';
-import { PreparedAnswer } from './prepared-answer.ts';
 import { type FindSource, isYoungEnough, tooOld } from './protocol/max-age.ts';
 import { accepts } from './protocol/negotiate.ts';
 import { type Parameters, requestSchemas, type Values } from './protocol/parameters.ts';
 import { NOT_ACCEPTABLE, NOT_FOUND, Problem, sendProblem } from './protocol/problem.ts';
 import type { Turns } from './protocol/turns.ts';
 import type { Recorder } from './record-requests.ts';
-import { type ResponseCache, SHARED } from './response-cache.ts';
 import type { SendAnswer } from './send.ts';
 
 declare module 'fastify' {

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EncodedBody, Tier } from '../snapshot/document/answer.ts';
-import { codingFor, type PreparedAnswer, unmodifiedTag } from './prepared-answer.ts';
+import { codingFor, type PreparedAnswer, unmodifiedTag } from './hot/prepared-answer.ts';
 import { cutWhenIdle, type Drain } from './protocol/drain.ts';
 import { entityTag } from './protocol/negotiate.ts';
 

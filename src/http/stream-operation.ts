@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Grant } from '../domain/scope.ts';
 import { type Tier, Unavailable } from '../snapshot/document/answer.ts';
-import { lifeOf } from './lasting-answers.ts';
+import { lifeOf, TokenChecks } from './lasting-answers.ts';
 import {
   answerRecorder,
   grantOf,
@@ -16,7 +16,6 @@ import {
 import type { Parameters, Values } from './protocol/parameters.ts';
 import { Problem, sendProblem } from './protocol/problem.ts';
 import type { Recorder } from './record-requests.ts';
-import { TokenChecks } from './token-check.ts';
 
 export interface StreamAnswer {
   readonly status: 200 | 206 | 304;

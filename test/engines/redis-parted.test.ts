@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../src/db/tokens.ts';
 import { startHeartbeat } from '../../src/snapshot/publish/publisher.ts';
-import { watchLineage } from '../../src/snapshot/read/current-lineage.ts';
+import { watchLineage } from '../../src/snapshot/read/lineage.ts';
 import { addMachine, addRegion, addSample, reprice } from '../snapshot/rows.ts';
 import { openScene, type ReaderOptions, type Scene, type TestReader } from '../snapshot/scene.ts';
 import { type ClusterNode, startTestCluster, type TestCluster } from '../support/redis-cluster.ts';

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { createToken } from '../../src/db/tokens.ts';
 import { SCOPES } from '../../src/domain/scope.ts';
-import { WAITING } from '../../src/snapshot/read/postgres/postgres-reads.ts';
+import { WAITING } from '../../src/snapshot/read/postgres-reads.ts';
 import { sceneForEachTest } from '../snapshot/scene.ts';
 import { serveChanges } from './changes-api.ts';
 

@@ -1,6 +1,6 @@
 /** An answer that cannot be written: the client gets an error, not silence. */
 import { expect, it } from 'vitest';
-import { ResponseCache } from '../../src/http/response-cache.ts';
+import { ResponseCache } from '../../src/http/hot/response-cache.ts';
 import type { Answer } from '../../src/snapshot/document/answer.ts';
 import { hashOf } from '../../src/snapshot/document/body.ts';
 import { listen, testApi } from './harness.ts';

@@ -32,7 +32,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'lost messages are not noticed',
-    file: 'src/snapshot/read/cache-subscription.ts',
+    file: 'src/snapshot/read/link.ts',
     find: 'this.#epoch += 1;',
     replace: '',
   },
@@ -45,13 +45,13 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'memory answers without confirmation',
-    file: 'src/snapshot/read/consistency.ts',
+    file: 'src/snapshot/read/memory.ts',
     find: 'return now() - this.confirmedAt(read) <= maxAge;',
     replace: 'return true;',
   },
   {
     name: 'documents of the cache state the current time',
-    file: 'src/snapshot/read/tiers/cache-tier.ts',
+    file: 'src/snapshot/read/tiers.ts',
     find: 'timeBy(stamps.cache, id, document.sources)',
     replace: 'new Date().toISOString()',
     having: ['reprice', 'restart reader', 'sync'],
@@ -71,7 +71,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'documents of a dump state the current time',
-    file: 'src/snapshot/read/tiers/memory.ts',
+    file: 'src/snapshot/read/memory.ts',
     find: 'const entry: Entry = { document, epoch: RECALLED, at, asOf };',
     replace:
       'const entry: Entry = { document, epoch: RECALLED, at: Date.now(), asOf: asOf && new Date().toISOString() };',

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { openRedis, type RedisClient, type RedisUse, redisReady } from '../../src/redis/redis.ts';
 import { CacheKeys } from '../../src/snapshot/document/keys.ts';
 import { setIfNewer, withFence } from '../../src/snapshot/publish/fence.ts';
-import { CacheSubscription } from '../../src/snapshot/read/cache-subscription.ts';
+import { CacheSubscription } from '../../src/snapshot/read/link.ts';
 import { until } from '../support/until.ts';
 import { type ReplicatedRedis, startReplicatedRedis } from './replicated-redis.ts';
 

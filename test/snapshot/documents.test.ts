@@ -6,7 +6,7 @@ import { Unavailable } from '../../src/snapshot/document/answer.ts';
 import { encodeDocument } from '../../src/snapshot/document/format.ts';
 import type { DocumentName } from '../../src/snapshot/document/keys.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
-import { WAITING } from '../../src/snapshot/read/postgres/postgres-reads.ts';
+import { WAITING } from '../../src/snapshot/read/postgres-reads.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { addMachine, addRegion } from './rows.ts';

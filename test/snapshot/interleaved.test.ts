@@ -17,9 +17,9 @@ import { CacheKeys, type DocumentName } from '../../src/snapshot/document/keys.t
 import { withFence } from '../../src/snapshot/publish/fence.ts';
 import { Publisher } from '../../src/snapshot/publish/publisher.ts';
 import { memoryBudget } from '../../src/snapshot/read/budget.ts';
-import { CacheSubscription } from '../../src/snapshot/read/cache-subscription.ts';
 import { Documents } from '../../src/snapshot/read/documents.ts';
-import { PostgresReads } from '../../src/snapshot/read/postgres/postgres-reads.ts';
+import { CacheSubscription } from '../../src/snapshot/read/link.ts';
+import { PostgresReads } from '../../src/snapshot/read/postgres-reads.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { addSample, reprice, type Sample } from './rows.ts';

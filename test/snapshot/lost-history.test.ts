@@ -4,7 +4,7 @@ import { beganElsewhere, readLineage, readLineageState } from '../../src/db/line
 import { createToken } from '../../src/db/tokens.ts';
 import { LINEAGE_KEY } from '../../src/snapshot/document/keys.ts';
 import { Publisher } from '../../src/snapshot/publish/publisher.ts';
-import { watchLineage } from '../../src/snapshot/read/current-lineage.ts';
+import { watchLineage } from '../../src/snapshot/read/lineage.ts';
 import { until } from '../support/until.ts';
 import { reprice } from './rows.ts';
 import { sceneForEachTest, type TestReader } from './scene.ts';

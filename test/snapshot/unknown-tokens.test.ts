@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createToken } from '../../src/db/tokens.ts';
 import { hashToken, newToken } from '../../src/domain/token.ts';
 import { Unavailable } from '../../src/snapshot/document/answer.ts';
-import { UnknownTokens } from '../../src/snapshot/read/unknown-tokens.ts';
+import { UnknownTokens } from '../../src/snapshot/read/tokens.ts';
 import { until } from '../support/until.ts';
 import { countingSql, sceneForEachTest, TestClock } from './scene.ts';
 

@@ -22,7 +22,7 @@ import {
 import { shared } from '../../ops/shared-reads.ts';
 import { type Answer, Unavailable } from '../../snapshot/document/answer.ts';
 import { encodeBody } from '../../snapshot/document/body.ts';
-import type { PostgresReads } from '../../snapshot/read/postgres/postgres-reads.ts';
+import type { PostgresReads } from '../../snapshot/read/postgres-reads.ts';
 import { EXPORT_FILES, EXPORT_TYPES, type ExportFormat, type StoredExport } from './tables.ts';
 
 /** Connections of a reader for downloads. Other answers do not wait behind them. */

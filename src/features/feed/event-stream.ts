@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { steadyNow } from '../../domain/clock.ts';
-import type { TokenCheck } from '../../http/token-check.ts';
+import type { TokenCheck } from '../../http/lasting-answers.ts';
 import type { Batch, Follower } from './follow-changes.ts';
 import { type Change, type Cursor, encodeCursor, type FeedScope } from './read-changes.ts';
 

@@ -1,7 +1,7 @@
 /** The end of the feed in memory, shared by all streams of a reader. */
 import type { Logger } from 'pino';
 import { steadyNow } from '../../domain/clock.ts';
-import { Semaphore } from '../../snapshot/read/postgres/semaphore.ts';
+import { Semaphore } from '../../snapshot/read/postgres-reads.ts';
 import {
   type Beginning,
   type Change,

@@ -6,11 +6,11 @@ import type { ReaderContext, ReaderPart } from '../../app/feature.ts';
 import type { Grant } from '../../domain/scope.ts';
 import type { ApiFeature, RouteDeps } from '../../http/app.ts';
 import { insufficientScope } from '../../http/auth.ts';
-import { type Full, lifeOf, Places } from '../../http/lasting-answers.ts';
+import { PreparedAnswer } from '../../http/hot/prepared-answer.ts';
+import { type Full, lifeOf, Places, TokenChecks } from '../../http/lasting-answers.ts';
 import { problems } from '../../http/openapi-responses.ts';
 import { named } from '../../http/openapi-schemas.ts';
 import { type DescribedOperation, grantOf, refuseOld, routeOf, valuesOf } from '../../http/operation.ts';
-import { PreparedAnswer } from '../../http/prepared-answer.ts';
 import { cutWhenIdle } from '../../http/protocol/drain.ts';
 import { isYoungEnough } from '../../http/protocol/max-age.ts';
 import { accepts, prefersEventStream } from '../../http/protocol/negotiate.ts';
@@ -30,7 +30,6 @@ import {
   pricePerMinute,
   text,
 } from '../../http/schemas.ts';
-import { TokenChecks } from '../../http/token-check.ts';
 import { Body, hashOf } from '../../snapshot/document/body.ts';
 import { FEED_ID } from '../../snapshot/document/keys.ts';
 import { EventStream, firstFrame } from './event-stream.ts';

@@ -2,13 +2,13 @@
 import { inOneSnapshot, type Sql } from '../../db/connection/client.ts';
 import { steadyNow } from '../../domain/clock.ts';
 import { Unavailable } from '../../snapshot/document/answer.ts';
-import type {
-  PostgresReads,
-  PrimaryReads,
-  ReadOptions,
-  Reads,
-} from '../../snapshot/read/postgres/postgres-reads.ts';
-import { SemaphoreFull } from '../../snapshot/read/postgres/semaphore.ts';
+import {
+  type PostgresReads,
+  type PrimaryReads,
+  type ReadOptions,
+  type Reads,
+  SemaphoreFull,
+} from '../../snapshot/read/postgres-reads.ts';
 import { type ReplicaState, readReplicaState } from './check.ts';
 
 /**

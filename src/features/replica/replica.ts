@@ -6,10 +6,14 @@ import { encoding } from '../../snapshot/document/format.ts';
 import { loadContent, loadFreshness, loadVersion } from '../../snapshot/document/load.ts';
 import type { PostgresSource } from '../../snapshot/read/documents.ts';
 import { NO_STAMPS, timeBy } from '../../snapshot/read/freshness.ts';
-import type { PostgresReads } from '../../snapshot/read/postgres/postgres-reads.ts';
-import { SemaphoreFull } from '../../snapshot/read/postgres/semaphore.ts';
-import { PostgresTier } from '../../snapshot/read/tiers/postgres-tier.ts';
-import type { DocumentTier, Served, TieredResult, Wanted } from '../../snapshot/read/tiers/tier.ts';
+import { type PostgresReads, SemaphoreFull } from '../../snapshot/read/postgres-reads.ts';
+import {
+  type DocumentTier,
+  PostgresTier,
+  type Served,
+  type TieredResult,
+  type Wanted,
+} from '../../snapshot/read/tiers.ts';
 import { findProblem, readReplicaState } from './check.ts';
 import { FENCED_BECAUSE, ReplicaReads } from './reads.ts';
 

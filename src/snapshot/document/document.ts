@@ -1,6 +1,8 @@
 import type { EncodedBody } from './answer.ts';
 import { type Body, hashOf } from './body.ts';
-import { BYTES_PER_KEY } from './memory-costs.ts';
+
+/** A key of a parsed index, in addition to its text. `npm run bench:memory` measures it. */
+export const BYTES_PER_KEY = 70;
 
 export interface Provenance {
   /** Sources, and regions of sources, that determine the document's freshness. */

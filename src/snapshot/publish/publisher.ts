@@ -42,10 +42,10 @@ const FOREIGN = 'this database is a restored backup, a copy of another one, or a
 const DOCUMENTS_AT_ONCE = 200;
 type Stamps = ReadonlyMap<string, string>;
 
-/** Milliseconds between the starts of two heartbeats of a worker. A reader expects one in three of them, see read/heartbeats.ts. */
+/** Milliseconds between the starts of two heartbeats of a worker. A reader expects one in three of them, see read/link.ts. */
 const HEARTBEAT_EVERY_MS = 500;
 /**
- * Longest time (ms) between the starts of two heartbeats, see read/heartbeats.ts. The limit of readers is 500 ms longer, because a
+ * Longest time (ms) between the starts of two heartbeats, see read/link.ts. The limit of readers is 500 ms longer, because a
  * hanging heartbeat started up to 500 ms after the one before.
  */
 const HEARTBEAT_GAP_MS = 1000;

@@ -1,3 +1,5 @@
+/** MEMORY_LIMIT: its parts, and what an entry of each costs. */
+
 /**
  * The share of MEMORY_LIMIT that is stored. Evicted bytes stay in the process until V8 collects them, and malloc keeps gaps:
  * together about as many bytes as are stored (docs/performance.md).
@@ -28,3 +30,17 @@ export function memoryBudget(limit: number): MemoryBudget {
   const parts = Object.fromEntries(shares) as Record<keyof typeof PARTS, number>;
   return { ...parts, search: parts.documents * SEARCH_OF_DOCUMENTS };
 }
+
+/**
+ * Overhead of entries in bytes, in addition to their content. `npm run bench:memory` measures each constant, and fails if one
+ * is too small or 50 % too large.
+ */
+
+/** A document: its objects, its id and its LRU entry. Also the whole cost of a known absence. */
+export const BYTES_PER_DOCUMENT = 1100;
+/** An accepted token, also after memory has evicted its document. */
+export const BYTES_PER_TOKEN = 1600;
+/** A cached response: header lists in one coding, target, map entries. */
+export const BYTES_PER_RESPONSE = 1700;
+/** A small entry of an LRU. */
+export const BYTES_PER_ENTRY = 350;

@@ -6,17 +6,23 @@ import type { Document } from '../document/document.ts';
 import { type CacheKeys, type DocumentName, documentId, FEED_ID } from '../document/keys.ts';
 import { loadTokenVersions } from '../document/load.ts';
 import type { MemoryBudget } from './budget.ts';
-import type { CacheCommands } from './cache-commands.ts';
-import type { CacheSubscription } from './cache-subscription.ts';
-import { Consistency } from './consistency.ts';
-import { CurrentLineage } from './current-lineage.ts';
+import type { CacheCommands } from './cache.ts';
 import { Freshness, later, type ReadAt } from './freshness.ts';
+import { CurrentLineage } from './lineage.ts';
+import type { CacheSubscription } from './link.ts';
 import { MachineRegions } from './machine-regions.ts';
-import type { ReadOptions, Reads } from './postgres/postgres-reads.ts';
-import { CacheTier } from './tiers/cache-tier.ts';
-import { DocumentMemory, type DumpContent, type DumpedDocument } from './tiers/memory.ts';
-import { PostgresTier } from './tiers/postgres-tier.ts';
-import type { DocumentListener, DocumentTier, LookUp, Served, TieredResult, Wanted } from './tiers/tier.ts';
+import { Consistency, DocumentMemory, type DumpContent, type DumpedDocument } from './memory.ts';
+import type { ReadOptions, Reads } from './postgres-reads.ts';
+import {
+  CacheTier,
+  type DocumentListener,
+  type DocumentTier,
+  type LookUp,
+  PostgresTier,
+  type Served,
+  type TieredResult,
+  type Wanted,
+} from './tiers.ts';
 
 /** Receives each publication, also of a feed position, and each change of lineage. */
 export interface PublicationListener {

@@ -17,7 +17,7 @@ import { withTimeout } from '../../domain/clock.ts';
 import { messageOf } from '../../domain/errors.ts';
 import { decodeDocument, encodeLoaded, FORMAT } from '../document/format.ts';
 import type { Documents, RecalledDump } from './documents.ts';
-import type { DumpContent, DumpedDocument } from './tiers/memory.ts';
+import type { DumpContent, DumpedDocument } from './memory.ts';
 
 export interface DumpOptions {
   /** A folder of this process alone. It is created if missing. */

@@ -1,7 +1,7 @@
 import type { MaybePromise } from '../document/answer.ts';
 import { loadFreshness } from '../document/load.ts';
-import type { CacheSubscription } from './cache-subscription.ts';
-import type { Reads } from './postgres/postgres-reads.ts';
+import type { CacheSubscription } from './link.ts';
+import type { Reads } from './postgres-reads.ts';
 
 /** Readers receive stamps unchanged, so any other text in the cache counts as damaged. */
 const STAMP = /^(?:catalogue|clusters|retired) \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z$/;

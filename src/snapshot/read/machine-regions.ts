@@ -3,9 +3,9 @@ import type { RedisClient } from '../../redis/redis.ts';
 import type { MaybePromise } from '../document/answer.ts';
 import { type CacheKeys, MACHINES_PER_BUCKET } from '../document/keys.ts';
 import { loadRegionOfMachine } from '../document/load.ts';
-import { BYTES_PER_ENTRY } from '../document/memory-costs.ts';
-import type { CacheSubscription } from './cache-subscription.ts';
-import type { Reads } from './postgres/postgres-reads.ts';
+import { BYTES_PER_ENTRY } from './budget.ts';
+import type { CacheSubscription } from './link.ts';
+import type { Reads } from './postgres-reads.ts';
 
 const PAGE = MACHINES_PER_BUCKET * Int32Array.BYTES_PER_ELEMENT + BYTES_PER_ENTRY;
 /** How long a machine counts as unknown (ms) while no messages arrive. */

@@ -12,10 +12,10 @@ import {
 import { encodeBody, jsonBody } from '../document/body.ts';
 import { regionKey } from '../document/keys.ts';
 import { loadMachinePrices } from '../document/load.ts';
-import { BYTES_PER_DOCUMENT } from '../document/memory-costs.ts';
+import { BYTES_PER_DOCUMENT } from './budget.ts';
 import type { Documents } from './documents.ts';
 import { boundedBy } from './freshness.ts';
-import type { TieredResult } from './tiers/tier.ts';
+import type { TieredResult } from './tiers.ts';
 
 const PROVIDERS = { kind: 'providers' } as const;
 const EMPTY_LIST = jsonBody([]);

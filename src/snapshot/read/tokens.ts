@@ -1,15 +1,14 @@
 import { steadyNow } from '../../domain/clock.ts';
+import { lruOfEntries } from '../../domain/lru.ts';
 import { type Grant, SCOPES } from '../../domain/scope.ts';
 import { hashToken, isWellFormedToken } from '../../domain/token.ts';
-import { type TokenReader, whenThere } from '../document/answer.ts';
+import { type TokenReader, Unavailable, whenThere } from '../document/answer.ts';
 import type { TokenRecord } from '../document/build.ts';
 import type { Document } from '../document/document.ts';
 import { type DocumentName, documentId } from '../document/keys.ts';
-import { BYTES_PER_TOKEN } from '../document/memory-costs.ts';
+import { BYTES_PER_TOKEN } from './budget.ts';
 import type { Documents } from './documents.ts';
-import { POSTGRES_DEADLINE_MS, WAITING } from './postgres/postgres-reads.ts';
-import { Semaphore } from './postgres/semaphore.ts';
-import { type UnknownTokenLimits, UnknownTokens } from './unknown-tokens.ts';
+import { POSTGRES_DEADLINE_MS, Semaphore, WAITING } from './postgres-reads.ts';
 
 interface AcceptedToken {
   readonly name: DocumentName;
@@ -89,4 +88,86 @@ function acceptedToken(name: DocumentName, document: Document): AcceptedToken {
   const { id: tokenId, organizationId } = record;
   const scopes = SCOPES.filter((scope) => record.scopes.includes(scope));
   return { name, id: documentId(name), document, record, grant: { tokenId, organizationId, scopes } };
+}
+
+/** Limits of lookups of unknown tokens in PostgreSQL. */
+export interface UnknownTokenLimits {
+  readonly perSecond: number;
+  readonly perSecondAndAddress: number;
+}
+
+/** A burst: the lookups of so many seconds at once, e.g. from a client with a wrong token. */
+const BURST_SECONDS = 10;
+/** Addresses with a count. The limit of the process covers the rest. */
+const ADDRESSES = 10_000;
+
+/** A token bucket of lookups. */
+interface Allowance {
+  readonly perSecond: number;
+  left: number;
+  at: number;
+}
+
+const allowance = (perSecond: number, at: number): Allowance => ({
+  perSecond,
+  left: perSecond * BURST_SECONDS,
+  at,
+});
+
+/** Returns the seconds until a lookup is allowed; 0 for now. */
+function waitOf(bucket: Allowance, now: number): number {
+  const { perSecond, at } = bucket;
+  const added = (Math.max(0, now - at) / 1000) * perSecond;
+  bucket.left = Math.min(perSecond * BURST_SECONDS, bucket.left + added);
+  bucket.at = now;
+  return bucket.left >= 1 ? 0 : (1 - bucket.left) / perSecond;
+}
+
+/**
+ * Limits the lookups of unknown tokens, so that guesses do not keep PostgreSQL busy. Tokens in memory or the cache are not
+ * counted. A lookup of a token that PostgreSQL has is not counted after its end.
+ */
+export class UnknownTokens {
+  readonly #limits: UnknownTokenLimits;
+  readonly #now: () => number;
+  readonly #all: Allowance;
+  readonly #byAddress = lruOfEntries<string, Allowance>(ADDRESSES);
+
+  constructor(limits: UnknownTokenLimits, now: () => number) {
+    this.#limits = limits;
+    this.#now = now;
+    this.#all = allowance(limits.perSecond, now());
+  }
+
+  /**
+   * Returns the caller's allowances. Without an address, only the limit of all callers holds.
+   * @throws Unavailable at a limit, with the pause until the next lookup
+   */
+  check(address: string | undefined): readonly Allowance[] {
+    const now = this.#now();
+    const allowances = address === undefined ? [this.#all] : [this.#all, this.#of(address, now)];
+    const wait = Math.max(...allowances.map((each) => waitOf(each, now)));
+    if (wait > 0) throw new Unavailable('too many unknown tokens are being tried', wait);
+    return allowances;
+  }
+
+  /** Runs a lookup within the limits. It returns undefined for an unknown token. Lookups under way are counted. */
+  async run<T>(address: string | undefined, lookup: () => Promise<T | undefined>): Promise<T | undefined> {
+    const allowances = this.check(address);
+    for (const each of allowances) each.left -= 1;
+    let isUnknown = false;
+    try {
+      const found = await lookup();
+      isUnknown = found === undefined;
+      return found;
+    } finally {
+      if (!isUnknown) for (const each of allowances) each.left += 1;
+    }
+  }
+
+  #of(address: string, now: number): Allowance {
+    const found = this.#byAddress.get(address) ?? allowance(this.#limits.perSecondAndAddress, now);
+    this.#byAddress.set(address, found);
+    return found;
+  }
 }

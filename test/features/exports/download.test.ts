@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openStore } from '../../../src/db/connection/connect.ts';
 import { exportReader, exportsApi, newestExports } from '../../../src/features/exports/routes.ts';
 import { EXPORT_FILES, type ExportFile, type StoredExport } from '../../../src/features/exports/tables.ts';
-import { PostgresReads } from '../../../src/snapshot/read/postgres/postgres-reads.ts';
+import { PostgresReads } from '../../../src/snapshot/read/postgres-reads.ts';
 import { listen, type TestApi, testApi } from '../../http/harness.ts';
 import { until } from '../../support/until.ts';
 import { addCatalogue, addMany, type ExportScene, openExportScene, raise, storedBytes } from './scene.ts';

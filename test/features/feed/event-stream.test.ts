@@ -6,8 +6,7 @@ import { expect, it, vi } from 'vitest';
 import type { Grant } from '../../../src/domain/scope.ts';
 import { EventStream } from '../../../src/features/feed/event-stream.ts';
 import { encodeCursor, Feed } from '../../../src/features/feed/read-changes.ts';
-import { lifeOf } from '../../../src/http/lasting-answers.ts';
-import { TokenCheck } from '../../../src/http/token-check.ts';
+import { lifeOf, TokenCheck } from '../../../src/http/lasting-answers.ts';
 import { until } from '../../support/until.ts';
 
 const GRANT: Grant = { tokenId: 1, organizationId: 1, scopes: ['machines:read'] };

@@ -15,8 +15,8 @@ import { Unavailable } from '../../../src/snapshot/document/answer.ts';
 import type { Document } from '../../../src/snapshot/document/document.ts';
 import { documentId } from '../../../src/snapshot/document/keys.ts';
 import { NO_STAMPS } from '../../../src/snapshot/read/freshness.ts';
-import { PostgresReads } from '../../../src/snapshot/read/postgres/postgres-reads.ts';
-import { PostgresTier } from '../../../src/snapshot/read/tiers/postgres-tier.ts';
+import { PostgresReads } from '../../../src/snapshot/read/postgres-reads.ts';
+import { PostgresTier } from '../../../src/snapshot/read/tiers.ts';
 import { addSample, reprice, type Sample, verify } from '../../snapshot/rows.ts';
 import {
   countingSql,

@@ -8,7 +8,7 @@ import { pino } from 'pino';
 import { type MachineRow, regionContent } from '../../../../src/snapshot/document/build.ts';
 import { encoding } from '../../../../src/snapshot/document/format.ts';
 import { Dump } from '../../../../src/snapshot/read/dump.ts';
-import type { DumpedDocument } from '../../../../src/snapshot/read/tiers/memory.ts';
+import type { DumpedDocument } from '../../../../src/snapshot/read/memory.ts';
 
 const [folder = '', first = '1'] = process.argv.slice(2);
 const REGIONS = 5;

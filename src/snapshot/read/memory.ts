@@ -1,12 +1,96 @@
 import { LRUCache } from 'lru-cache';
-import type { Document } from '../../document/document.ts';
-import type { DocumentName } from '../../document/keys.ts';
-import { BYTES_PER_DOCUMENT, BYTES_PER_ENTRY } from '../../document/memory-costs.ts';
-import { type Consistency, OUTDATED, RECALLED } from '../consistency.ts';
-import type { Freshness } from '../freshness.ts';
-import type { DocumentListener, Served, TieredResult, Wanted } from './tier.ts';
+import { Unavailable } from '../document/answer.ts';
+import type { Document } from '../document/document.ts';
+import type { DocumentName } from '../document/keys.ts';
+import { BYTES_PER_DOCUMENT, BYTES_PER_ENTRY } from './budget.ts';
+import type { Freshness, ReadAt } from './freshness.ts';
+import type { CacheSubscription } from './link.ts';
+import type { DocumentListener, Served, TieredResult, Wanted } from './tiers.ts';
 
 type Kind = DocumentName['kind'];
+
+/** The epoch of a document with a newer announced version. The subscription never has this epoch. */
+const OUTDATED = 0;
+/** The epoch of a document of an earlier process that nothing has confirmed since. */
+const RECALLED = -1;
+
+/** Without messages, an older document (ms) is compared with Postgres before it is served. */
+export const UNLINKED_MAX_AGE_MS = 1000;
+/** The same for a token. The comparison of all tokens in use confirms most of them each second. */
+const UNLINKED_TOKEN_MAX_AGE_MS = 2000;
+/** How long a token counts as unknown (ms). Its publication ends this at once. */
+const UNKNOWN_TOKEN_MAX_AGE_MS = 10_000;
+
+/** A recalled document may be from the future by this much (ms): clocks are set back. */
+const CLOCK_TOLERANCE_MS = 60_000;
+
+export interface ConsistencyOptions {
+  readonly subscription: Pick<CacheSubscription, 'linked' | 'epoch' | 'confirmedAt'>;
+  readonly now: () => number;
+  readonly staleLimitMs: number;
+  readonly tokenStaleLimitMs: number;
+}
+
+/**
+ * Decides which documents a reader may serve, by versions, epochs and ages.
+ *
+ * - No version follows a newer one that was served, or announced during the read.
+ * - While messages arrive, a document of the current epoch is current. Otherwise it is current for a second or two.
+ * - An unconfirmed document is served until its limit. Tokens have another limit.
+ */
+export class Consistency {
+  readonly #options: ConsistencyOptions;
+
+  constructor(options: ConsistencyOptions) {
+    this.#options = options;
+  }
+
+  /** Returns the state before a read. A change during the read makes the result outdated at once. */
+  now(): ReadAt {
+    return { epoch: this.#options.subscription.epoch, at: this.#options.now() };
+  }
+
+  served({ document, knownAt, asOf }: TieredResult, began: ReadAt, isOvertaken: boolean): Served {
+    // No message covers what was published before the link, and an unconfirmed result may lack it.
+    const isUnsure = knownAt !== undefined && this.#options.subscription.linked;
+    const epoch = isOvertaken || isUnsure ? OUTDATED : began.epoch;
+    return { document, epoch, at: Math.min(began.at, knownAt ?? began.at), asOf };
+  }
+
+  /** @throws Unavailable for a result that was current too long ago */
+  checkAge(kind: Kind, { knownAt }: TieredResult, began: ReadAt): void {
+    if (knownAt !== undefined && began.at - knownAt > this.#limitOf(kind))
+      throw new Unavailable('the document of the replica or the cache was confirmed too long ago');
+  }
+
+  /** Returns true if a document may be served at once. @param isThere false if there is no such document */
+  isCurrent(read: ReadAt, kind: Kind, isThere: boolean): boolean {
+    const { subscription, now } = this.#options;
+    if (kind === 'token' && !isThere && now() - read.at > UNKNOWN_TOKEN_MAX_AGE_MS) return false;
+    // A document of an earlier epoch may lack changes from before the link, also after the link has ended.
+    if (read.epoch !== subscription.epoch) return false;
+    if (subscription.linked) return true;
+    const maxAge = kind === 'token' ? UNLINKED_TOKEN_MAX_AGE_MS : UNLINKED_MAX_AGE_MS;
+    return now() - this.confirmedAt(read) <= maxAge;
+  }
+
+  /** Returns true if an unconfirmed document may be served. */
+  isYoung(read: ReadAt, kind: Kind): boolean {
+    // The newer version of a token is its revocation.
+    if (kind === 'token' && read.epoch === OUTDATED) return false;
+    const age = this.#options.now() - this.confirmedAt(read);
+    return age <= this.#limitOf(kind) && age >= -CLOCK_TOLERANCE_MS;
+  }
+
+  confirmedAt({ epoch, at }: ReadAt): number {
+    return Math.max(at, this.#options.subscription.confirmedAt(epoch));
+  }
+
+  #limitOf(kind: Kind): number {
+    const { staleLimitMs, tokenStaleLimitMs } = this.#options;
+    return kind === 'token' ? tokenStaleLimitMs : staleLimitMs;
+  }
+}
 
 const kindOf = (id: string): Kind => id.split(':', 1)[0] as Kind;
 

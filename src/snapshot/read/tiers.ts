@@ -1,12 +1,60 @@
-import { traced } from '../../../domain/tracer.ts';
-import type { Document } from '../../document/document.ts';
-import { decodeDocument, HEADER_LENGTH, isForeignFormat, parseHeader } from '../../document/format.ts';
-import type { DocumentName } from '../../document/keys.ts';
-import { dropValue } from '../../publish/fence.ts';
-import type { CacheCommands } from '../cache-commands.ts';
-import type { CacheSubscription } from '../cache-subscription.ts';
-import { timeBy } from '../freshness.ts';
-import type { TieredResult, Wanted } from './tier.ts';
+/** The tiers below memory: the cache and Postgres, and what all tiers have in common. */
+
+import { traced } from '../../domain/tracer.ts';
+import type { Tier } from '../document/answer.ts';
+import type { Document } from '../document/document.ts';
+import { decodeDocument, encoding, HEADER_LENGTH, isForeignFormat, parseHeader } from '../document/format.ts';
+import type { CacheKeys, DocumentName } from '../document/keys.ts';
+import { loadContent, loadVersion } from '../document/load.ts';
+import { dropValue } from '../publish/fence.ts';
+import type { CacheCommands } from './cache.ts';
+import { type KnownStamps, type ReadAt, timeBy } from './freshness.ts';
+import type { CacheSubscription } from './link.ts';
+import type { Reads } from './postgres-reads.ts';
+
+/** A document, or undefined for none, and the tier that answered. */
+export interface TieredResult {
+  readonly document: Document | undefined;
+  readonly tier: Tier;
+  /** When its sources were last verified: the document has every change until then. */
+  readonly asOf?: string | undefined;
+  /** Set if memory answered and every change reaches it: the id whose invalidation ends the result. */
+  readonly invalidatedBy?: string | undefined;
+  /** Postgres answered, and can name its lineage. */
+  readonly isOfPostgres?: boolean;
+  /** Set for an unconfirmed document: when it was last current, in milliseconds. */
+  readonly knownAt?: number | undefined;
+}
+
+/** Runs the read of a document from Postgres under limits of the caller. */
+export type LookUp = <T>(read: () => Promise<T | undefined>) => Promise<T | undefined>;
+
+export interface Wanted {
+  readonly keys: CacheKeys;
+  readonly name: DocumentName;
+  readonly id: string;
+  /** The document in memory. A tier with the same version confirms it without sending it. */
+  readonly cached: Document | undefined;
+  /** The oldest version that may be served. */
+  readonly atLeast: number;
+  readonly stamps: KnownStamps;
+  readonly lookUp: LookUp | undefined;
+}
+
+export interface Served extends ReadAt {
+  readonly document: Document | undefined;
+}
+
+export interface DocumentListener {
+  onPublished?(id: string, version: number): void;
+  onServed?(wanted: Wanted, served: Served): void;
+  onLineage?(lineage: string): void;
+}
+
+export interface DocumentTier extends DocumentListener {
+  /** Returns the current document. @throws Unavailable */
+  read(wanted: Wanted): Promise<TieredResult>;
+}
 
 /** Null: the cache has no current document. Undefined: it does not answer. */
 type Found = TieredResult | null | undefined;
@@ -121,4 +169,39 @@ function mgetBatcher(read: CacheCommands['read'], lanes: number): (key: string) 
       open.resolvers.push(resolve);
       if (open.keys.length === AT_ONCE) void send(open);
     });
+}
+
+/** The documents of one server of Postgres, which are current. */
+export class PostgresTier implements DocumentTier {
+  readonly #postgres: Pick<Reads, 'run'>;
+  readonly #writeBack: CacheCommands['writeBack'];
+
+  constructor(postgres: Pick<Reads, 'run'>, writeBack: CacheCommands['writeBack']) {
+    this.#postgres = postgres;
+    this.#writeBack = writeBack;
+  }
+
+  async read(wanted: Wanted): Promise<TieredResult> {
+    const { name, id, cached, stamps } = wanted;
+    if (!cached) return this.load(wanted);
+    const version = await this.#postgres.run((sql) => loadVersion(sql, name));
+    if (version !== cached.version) return this.load(wanted);
+    const asOf = timeBy(stamps.postgres, id, cached.sources);
+    return { document: cached, tier: 'memory', asOf, isOfPostgres: true };
+  }
+
+  /** Reads the document, whatever memory has. */
+  async load({ keys, name, id, cached, lookUp, stamps }: Wanted): Promise<TieredResult> {
+    const load = () =>
+      this.#postgres.run(async (sql) => {
+        const content = await loadContent(sql, name);
+        return content && encoding(content);
+      });
+    const encoded = await (lookUp && !cached ? lookUp(load) : load());
+    const document = encoded?.document;
+    const asOf = timeBy(stamps.postgres, id, document?.sources ?? []);
+    // The answer does not wait for the compressed codings of the cache's value.
+    if (encoded) this.#writeBack(keys, name, encoded.document.version, () => encoded.value());
+    return { document, tier: 'postgres', asOf, isOfPostgres: true };
+  }
 }

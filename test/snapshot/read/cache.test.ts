@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { openRedis, redisReady } from '../../../src/redis/redis.ts';
-import { LoopDeadline } from '../../../src/snapshot/read/loop-deadline.ts';
+import { LoopDeadline } from '../../../src/snapshot/read/cache.ts';
 import { startTestRedis } from '../../support/redis.ts';
 
 /** Blocks the event loop. */

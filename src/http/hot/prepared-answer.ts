@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Answer, EncodedBody } from '../snapshot/document/answer.ts';
-import { allowedCodings, type Coding, chooseCoding, entityTag, matchingTag } from './protocol/negotiate.ts';
+import type { Answer, EncodedBody } from '../../snapshot/document/answer.ts';
+import { allowedCodings, type Coding, chooseCoding, entityTag, matchingTag } from '../protocol/negotiate.ts';
 
 /** Bytes of a body that is cached as text: Node sends text and header in one write. */
 const MAX_TEXT_BYTES = 16 * 1024;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Unavailable } from '../../../../src/snapshot/document/answer.ts';
-import { Breaker } from '../../../../src/snapshot/read/breaker.ts';
-import { Semaphore, SemaphoreFull } from '../../../../src/snapshot/read/postgres/semaphore.ts';
+import { Unavailable } from '../../../src/snapshot/document/answer.ts';
+import { Breaker } from '../../../src/snapshot/read/cache.ts';
+import { Semaphore, SemaphoreFull } from '../../../src/snapshot/read/postgres-reads.ts';
 
 /** A call that the test ends. */
 function openCall() {

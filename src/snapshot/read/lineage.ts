@@ -3,8 +3,8 @@ import type { Logger } from 'pino';
 import { beganElsewhere, type LineageState, readLineageState } from '../../db/lineage.ts';
 import type { MaybePromise } from '../document/answer.ts';
 import { CacheKeys, LINEAGE_KEY } from '../document/keys.ts';
-import type { CacheSubscription } from './cache-subscription.ts';
-import type { PrimaryReads } from './postgres/postgres-reads.ts';
+import type { CacheSubscription } from './link.ts';
+import type { PrimaryReads } from './postgres-reads.ts';
 
 export interface CurrentLineageOptions {
   readonly postgres: PrimaryReads;

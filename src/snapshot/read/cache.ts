@@ -3,8 +3,6 @@ import type { Logger } from 'pino';
 import type { RedisClient } from '../../redis/redis.ts';
 import { type CacheKeys, type DocumentName, LINEAGE_KEY } from '../document/keys.ts';
 import { setIfNewer } from '../publish/fence.ts';
-import { Breaker } from './breaker.ts';
-import { LoopDeadline } from './loop-deadline.ts';
 
 /** Milliseconds until a reply is late. */
 const DEADLINE_MS = 50;
@@ -105,4 +103,90 @@ export async function readState(redis: RedisClient, keys: CacheKeys) {
     Promise.all(Array.from({ length: keys.lanes }, (_, lane) => redis.get(keys.revision(lane)))),
   ]);
   return { verified, lineage, revisions: revisions.map((text) => Number(text ?? 0)) };
+}
+
+/** A circuit breaker: refuses calls after repeated failures, and lets one through after each pause. */
+export class Breaker {
+  readonly #options: { failuresToOpen: number; retryAfterMs: number; now: () => number };
+  #failures = 0;
+  #openUntil = 0;
+
+  constructor(options: { failuresToOpen: number; retryAfterMs: number; now: () => number }) {
+    this.#options = options;
+  }
+
+  /** True while no call is refused. */
+  get isClosed(): boolean {
+    return this.#failures < this.#options.failuresToOpen;
+  }
+
+  /** Returns false for a call that is refused. */
+  allows(): boolean {
+    if (this.isClosed) return true;
+    if (this.#options.now() < this.#openUntil) return false;
+    this.#pause();
+    return true;
+  }
+
+  succeeded(): void {
+    this.#failures = 0;
+  }
+
+  failed(): void {
+    this.#failures += 1;
+    if (!this.isClosed) this.#pause();
+  }
+
+  #pause(): void {
+    this.#openUntil = this.#options.now() + this.#options.retryAfterMs;
+  }
+}
+
+/** The deadline is this many ticks. */
+const TICKS = 5;
+
+interface Waiting {
+  readonly until: number;
+  readonly expire: () => void;
+}
+
+/**
+ * Rejects promises that take long. Time is counted in ticks of the event loop. While this process stalls no time passes, because
+ * the server may have answered already.
+ */
+export class LoopDeadline {
+  readonly #tickMs: number;
+  /** The oldest first. */
+  readonly #waiting = new Set<Waiting>();
+  #tick = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @param ms of an event loop that does not stall; up to a fifth more */
+  constructor(ms: number) {
+    this.#tickMs = ms / TICKS;
+  }
+
+  /** @throws Error after the deadline, and the promise's rejection */
+  within<T>(reply: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      // The next tick may come at once.
+      const until = this.#tick + TICKS + 1;
+      const waiting: Waiting = { until, expire: () => reject(new Error('no answer in time')) };
+      this.#waiting.add(waiting);
+      this.#timer ??= setInterval(() => this.#onTick(), this.#tickMs);
+      reply.then(resolve, reject).finally(() => this.#waiting.delete(waiting));
+    });
+  }
+
+  #onTick(): void {
+    this.#tick += 1;
+    for (const waiting of this.#waiting) {
+      if (waiting.until > this.#tick) break;
+      this.#waiting.delete(waiting);
+      waiting.expire();
+    }
+    if (this.#waiting.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
 }

@@ -1,9 +1,9 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { openStore } from '../../../../src/db/connection/connect.ts';
-import { Unavailable } from '../../../../src/snapshot/document/answer.ts';
-import { PostgresReads } from '../../../../src/snapshot/read/postgres/postgres-reads.ts';
-import { createDatabase } from '../../../support/postgres.ts';
+import { openStore } from '../../../src/db/connection/connect.ts';
+import { Unavailable } from '../../../src/snapshot/document/answer.ts';
+import { PostgresReads } from '../../../src/snapshot/read/postgres-reads.ts';
+import { createDatabase } from '../../support/postgres.ts';
 
 const [A, B] = [1, 2];
 

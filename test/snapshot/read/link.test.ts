@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { describe, expect, it } from 'vitest';
 import { readLineage } from '../../../src/db/lineage.ts';
-import { SHARED } from '../../../src/http/response-cache.ts';
+import { SHARED } from '../../../src/http/hot/response-cache.ts';
 import { encodeDocument } from '../../../src/snapshot/document/format.ts';
 import type { DocumentName } from '../../../src/snapshot/document/keys.ts';
 import { loadContent } from '../../../src/snapshot/document/load.ts';

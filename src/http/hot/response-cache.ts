@@ -1,6 +1,6 @@
-import type { Scope } from '../domain/scope.ts';
-import type { Answer, InvalidationListener, Validity } from '../snapshot/document/answer.ts';
-import { BYTES_PER_RESPONSE } from '../snapshot/document/memory-costs.ts';
+import type { Scope } from '../../domain/scope.ts';
+import type { Answer, InvalidationListener, Validity } from '../../snapshot/document/answer.ts';
+import { BYTES_PER_RESPONSE } from '../../snapshot/read/budget.ts';
 import { PreparedAnswer } from './prepared-answer.ts';
 
 /** The owner of responses that are the same for every organization. No organization has this id. */

@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { watchLineage } from '../../../src/snapshot/read/current-lineage.ts';
+import { watchLineage } from '../../../src/snapshot/read/lineage.ts';
 
 afterEach(() => vi.useRealTimers());
 

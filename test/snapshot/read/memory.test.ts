@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
-import type { Document } from '../../../../src/snapshot/document/document.ts';
-import { type DocumentContent, encoding } from '../../../../src/snapshot/document/format.ts';
-import { Consistency } from '../../../../src/snapshot/read/consistency.ts';
-import { DocumentMemory } from '../../../../src/snapshot/read/tiers/memory.ts';
+import type { Document } from '../../../src/snapshot/document/document.ts';
+import { type DocumentContent, encoding } from '../../../src/snapshot/document/format.ts';
+import { Consistency, DocumentMemory } from '../../../src/snapshot/read/memory.ts';
 
 const READ = { epoch: 1, at: 0 };
 

@@ -6,16 +6,16 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net';
 // The global of this name is a getter, which takes as long as the clock itself.
 import { performance } from 'node:perf_hooks';
-import type { Grant } from '../domain/scope.ts';
-import type { TokenReader } from '../snapshot/document/answer.ts';
-import { bearerToken } from './auth.ts';
-import { cutWhenIdle } from './protocol/drain.ts';
-import { isYoungEnough } from './protocol/max-age.ts';
-import { accepts } from './protocol/negotiate.ts';
-import type { RateLimit } from './protocol/rate-limit.ts';
-import { type AddressOf, addressKey, hasBadHost, requestIdOf } from './protocol/request.ts';
-import type { Pipelined } from './protocol/turns.ts';
-import type { RecordedRequest, Recorder } from './record-requests.ts';
+import type { Grant } from '../../domain/scope.ts';
+import type { TokenReader } from '../../snapshot/document/answer.ts';
+import { bearerToken } from '../auth.ts';
+import { cutWhenIdle } from '../protocol/drain.ts';
+import { isYoungEnough } from '../protocol/max-age.ts';
+import { accepts } from '../protocol/negotiate.ts';
+import type { RateLimit } from '../protocol/rate-limit.ts';
+import { type AddressOf, addressKey, hasBadHost, requestIdOf } from '../protocol/request.ts';
+import type { Pipelined } from '../protocol/turns.ts';
+import type { RecordedRequest, Recorder } from '../record-requests.ts';
 import type { ResponseCache } from './response-cache.ts';
 
 export interface HotPathDeps {
