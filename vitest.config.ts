@@ -34,7 +34,7 @@ const faults = {
 const oracleOfCi = {
   ...faults,
   name: 'oracle in brief',
-  include: ['test/faults/oracle.test.ts'],
+  include: ['test/faults/oracle.system.test.ts'],
   env: { ORACLE_SECONDS: '10' },
   fileParallelism: true,
 };
@@ -44,7 +44,7 @@ const faultsOfCi = {
   ...faults,
   name: 'faults in brief',
   include: ['cache-killed', 'postgres-hung', 'worker-killed-at-random'].map(
-    (name) => `test/faults/${name}.test.ts`,
+    (name) => `test/faults/${name}.system.test.ts`,
   ),
   env: { FAULT_SECONDS: '3', FAULT_KILLS: '3', FAULT_OFFERS: '10000' },
   fileParallelism: true,

@@ -134,7 +134,11 @@ it.each([
   'reports the results so far if it is interrupted by %s, and leaves no process',
   async (signal, code) => {
     // As in a terminal: all foreground processes receive the signal.
-    const files = ['test/dev/until.test.ts', 'test/dev/postgres.test.ts', 'test/dev/redis.test.ts'];
+    const files = [
+      'test/dev/until.test.ts',
+      'test/dev/postgres.system.test.ts',
+      'test/dev/redis.system.test.ts',
+    ];
     const child = spawn(process.execPath, [join(ROOT, 'test/run.ts'), ...files, '--maxWorkers=1'], {
       cwd: ROOT,
       detached: true,
@@ -157,7 +161,7 @@ it.each([
 );
 
 it('in quick mode runs only tests without servers, and states how many it omitted', async () => {
-  const { code, lines } = await run('--quick', 'test/dev/until.test.ts', 'test/dev/lock.test.ts');
+  const { code, lines } = await run('--quick', 'test/dev/until.test.ts', 'test/dev/lock.system.test.ts');
   expect(lines.slice(-2)).toEqual([
     expect.stringMatching(/^left out: \d+ of \d+ test files, which need PostgreSQL, Redis or processes;/),
     '3 passed, 0 failed',

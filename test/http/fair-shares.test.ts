@@ -3,8 +3,8 @@ import { expect, it } from 'vitest';
 import { createToken } from '../../src/db/tokens.ts';
 import { SCOPES } from '../../src/domain/scope.ts';
 import { WAITING } from '../../src/snapshot/read/postgres-reads.ts';
+import { serveChanges } from '../features/feed/changes-api.ts';
 import { sceneForEachTest } from '../snapshot/scene.ts';
-import { serveChanges } from './changes-api.ts';
 
 const scene = sceneForEachTest();
 const READS = 16;

@@ -2,10 +2,10 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** The slowest test files, in descending order of their time. */
 const SLOWEST = [
-  'test/faults/oracle.test.ts',
+  'test/faults/oracle.system.test.ts',
   'test/cli/read-only.test.ts',
-  'test/cli/serve-dump.test.ts',
-  'test/cli/up.test.ts',
+  'test/snapshot/read/serve-dump.system.test.ts',
+  'test/app/processes/up.system.test.ts',
 ];
 
 /** Starts the slowest test files first, so that none of them runs alone at the end. */

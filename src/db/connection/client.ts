@@ -149,7 +149,7 @@ function open(address: PostgresAddress, options: ClientOptions, onLost: () => vo
     sql,
     async close(timeout) {
       await sql.end({ timeout });
-      // The driver only ends its side: a server that hangs would keep the process (stopping.test.ts, "Postgres too").
+      // The driver only ends its side: a server that hangs would keep the process (stopping.system.test.ts, "Postgres too").
       for (const socket of sockets) socket.destroySoon();
     },
   };
@@ -270,7 +270,7 @@ async function inOneTransaction<T>(sql: Sql, options: string, steps: (sql: Sql) 
 /** Parameters that every pooler preserves for each client. */
 const PRESERVED = ['application_name', 'TimeZone'];
 
-/** A pooler in transaction mode loses all other parameters. Each transaction sets them (pgbouncer.test.ts, "acts in its role"). */
+/** A pooler in transaction mode loses all other parameters. Each transaction sets them (pgbouncer.system.test.ts, "acts in its role"). */
 function forPooler(given: object = {}) {
   const entries = Object.entries(given);
   return {
