@@ -6,12 +6,10 @@ import {
   ALERT_SETTINGS,
   alertProblems,
   alertRules,
+  WEBHOOKS_AT_ONCE,
 } from '../features/notifications/settings.ts';
 import { OPERATOR_SETTINGS, oidcSettings } from '../features/operators/settings.ts';
 import type { Feature } from './feature.ts';
-
-/** Organizations' webhooks to which one worker sends at the same time. A job that waits for its receiver holds no connection. */
-const WEBHOOKS_AT_ONCE = 32;
 
 /** Every command loads this file. So it imports only settings, and a feature's members load its other code when they are called. */
 export const FEATURES: readonly Feature[] = [
@@ -71,7 +69,7 @@ export const FEATURES: readonly Feature[] = [
       {
         name: 'notifications',
         schedule: { cron: '* * * * *', job: 'notify' },
-        // A slow receiver must not delay the next evaluation.
+        // A place for each receiver of alerts and one for the job of the minute stay free of organizations' webhooks.
         concurrency: (config) => WEBHOOKS_AT_ONCE + alertRules(config).webhooks.length + 1,
         open: async (context) => (await import('../features/notifications/notify.ts')).notifications(context),
       },

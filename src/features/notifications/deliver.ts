@@ -5,7 +5,7 @@ import { sql } from '../../db/connection/drizzle.ts';
 import { nameOf, type RowOf } from '../../db/connection/statements.ts';
 import { messages } from '../../db/schema.ts';
 import { isTo, isWaiting, type Recipient } from './messages.ts';
-import { type OutgoingMessage, type Receiver, send } from './send.ts';
+import { type Receiver, send } from './send.ts';
 
 const FIRST_PAUSE_MS = 15_000;
 const LONGEST_PAUSE_MS = 15 * 60_000;
@@ -22,9 +22,16 @@ export interface RecipientAddress extends Receiver {
   textOf(body: unknown): string;
 }
 
+/** A receiver that has messages and is not configured. An attempt to send to it fails. */
+export interface MissingReceiver {
+  readonly to: Recipient;
+  /** The error of each attempt. */
+  readonly missing: string;
+}
+
 export interface DeliverOptions {
   readonly db: Database;
-  readonly recipient: RecipientAddress;
+  readonly recipient: RecipientAddress | MissingReceiver;
   readonly logger: Logger;
   readonly signal?: AbortSignal | undefined;
 }
@@ -50,8 +57,7 @@ export async function deliver(options: DeliverOptions): Promise<number | undefin
   while (Date.now() < end) {
     const claimed = await claimNext(db, recipient.to);
     if (claimed === undefined) return undefined;
-    const message = { messageId: claimed.messageId, body: recipient.textOf(claimed.body) };
-    const result = await attempt(options, claimed, message);
+    const result = await attempt(options, claimed);
     if (result === 'stopped') return undefined;
     if (result === 'delivered') continue;
     if (!result.isLast) return result.pauseMs;
@@ -79,10 +85,12 @@ async function claimNext(db: Database, to: Recipient): Promise<ClaimedMessage | 
 
 async function attempt(
   { db, recipient, signal }: DeliverOptions,
-  { id, attempts, createdAt }: ClaimedMessage,
-  message: OutgoingMessage,
+  { id, messageId, body, attempts, createdAt }: ClaimedMessage,
 ): Promise<FailedAttempt | 'delivered' | 'stopped'> {
-  const error = await send(recipient, message, Date.now(), signal);
+  const error =
+    'missing' in recipient
+      ? recipient.missing
+      : await send(recipient, { messageId, body: recipient.textOf(body) }, Date.now(), signal);
   // A worker that was frozen for longer than its lease may end after another worker's attempt, which counts then.
   const isOwn = sql`${messages.id} = ${id} and ${messages.attempts} = ${attempts} and ${isWaiting}`;
   if (error === undefined) {

@@ -26,6 +26,9 @@ export interface AlertRules {
   readonly opsUrl: string | undefined;
 }
 
+/** Organizations' webhooks to which one worker sends at the same time. A job that waits for its receiver holds no connection. */
+export const WEBHOOKS_AT_ONCE = 32;
+
 /** The alert of a region opens if this share of its published and sold-out machines is sold out. */
 export const SOLD_OUT_SHARE = 0.5;
 /** A region with fewer sold-out machines opens no alert. */
