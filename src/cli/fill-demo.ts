@@ -2,9 +2,9 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
+import { administration } from '../app/actions/administration.ts';
 import { composeWorker, type Worker } from '../app/worker.ts';
 import type { Config } from '../config/config.ts';
-import { administration } from '../db/administration.ts';
 import { openStore, type Sql } from '../db/connection/connect.ts';
 import { sourceStatus } from '../db/sources.ts';
 import { DAYS, type Market, OWN_HARDWARE } from '../dev/sample/market.ts';

@@ -1,5 +1,6 @@
 /** Output of listing commands on a terminal of 80 columns: each line fits, and no word is broken. */
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { administration } from '../../src/app/actions/administration.ts';
 import { auditCommand } from '../../src/cli/accounts/audit.ts';
 import { listOrgs } from '../../src/cli/accounts/org.ts';
 import { listTokensCommand } from '../../src/cli/accounts/token.ts';
@@ -12,7 +13,6 @@ import { pricesCommand } from '../../src/cli/sources/prices.ts';
 import { excludedCommand, rejectedCommand } from '../../src/cli/sources/rejected.ts';
 import { sourceListCommand, sourceShowCommand } from '../../src/cli/sources/source.ts';
 import { statusCommand } from '../../src/cli/status.ts';
-import { administration } from '../../src/db/administration.ts';
 import { openStore } from '../../src/db/connection/connect.ts';
 import type { Decider } from '../../src/domain/operator.ts';
 import { alertDeliveries, alertList } from '../../src/features/notifications/alert-commands.ts';

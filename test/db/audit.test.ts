@@ -1,7 +1,7 @@
 /** The transaction of each operator's change writes its audit row, and rows stay. */
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Administration, administration } from '../../src/app/actions/administration.ts';
 import { storeDecided } from '../../src/app/actions/batch.ts';
-import { type Administration, administration } from '../../src/db/administration.ts';
 import { audit } from '../../src/db/audit.ts';
 import { openStore } from '../../src/db/connection/connect.ts';
 import { decide, undoRejection } from '../../src/db/held-batches.ts';

@@ -19,7 +19,6 @@ import {
 } from '../../config/config.ts';
 import { ownScript, programScript } from '../../config/package.ts';
 import { SETTINGS } from '../../config/settings.ts';
-import { type Administration, administration } from '../../db/administration.ts';
 import { type Database, openStore, type Store } from '../../db/connection/connect.ts';
 import { migrate } from '../../db/migration/migrate.ts';
 import { firstOrganization, type Organization } from '../../db/organizations.ts';
@@ -40,6 +39,7 @@ import { mergeMetrics } from '../../ops/merge-metrics.ts';
 import { startChild, WORKER_NODE_ARGS } from '../../processes/child-process.ts';
 import { freePort } from '../../processes/port.ts';
 import { Supervisor } from '../../processes/supervisor.ts';
+import { type Administration, administration } from '../actions/administration.ts';
 import { openLoggedRedis } from '../connections.ts';
 import { Disposer } from '../disposer.ts';
 import { FEATURE_CONFIG, FEATURES } from '../features.ts';

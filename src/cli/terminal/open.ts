@@ -28,7 +28,7 @@ export async function openWriter(
   const by = decider(config, options);
   const [{ composeWriter }, { administration }] = await Promise.all([
     import('../../app/writer.ts'),
-    import('../../db/administration.ts'),
+    import('../../app/actions/administration.ts'),
   ]);
   const writer = composeWriter(config, await openLog(env), { onNewLineage });
   const changes = administration(writer.store.db, by);

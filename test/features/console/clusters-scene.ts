@@ -1,5 +1,5 @@
 /** Stores clusters in a console's database, like runs of a control plane. */
-import { administration } from '../../../src/db/administration.ts';
+import { administration } from '../../../src/app/actions/administration.ts';
 import type { ReportedCluster } from '../../../src/domain/cluster.ts';
 import { syncClusters } from '../../../src/sync/clusters/clusters.ts';
 import { registerSource } from '../../../src/sync/runs/run.ts';

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { administration } from '../../../app/actions/administration.ts';
 import {
   deletedOrganization,
   givenDecider,
@@ -8,7 +9,6 @@ import {
   renamedPerson,
 } from '../../../app/actions/inputs.ts';
 import { publishNow } from '../../../app/actions/publish.ts';
-import { administration } from '../../../db/administration.ts';
 import type { Database } from '../../../db/connection/client.ts';
 import { findOrganization, type Organization } from '../../../db/organizations.ts';
 import { listUsers, type UserName } from '../../../db/users.ts';

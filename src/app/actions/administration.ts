@@ -1,16 +1,16 @@
 /** Changes that operators make to organizations, users and tokens. The same transaction writes each change and its audit row. */
-import type { Decider } from '../domain/operator.ts';
-import type { Scope } from '../domain/scope.ts';
-import { type AuditEntry, audit } from './audit.ts';
-import type { Database } from './connection/connect.ts';
+import type { Decider } from '../../domain/operator.ts';
+import type { Scope } from '../../domain/scope.ts';
+import { type AuditEntry, audit } from '../../db/audit.ts';
+import type { Database } from '../../db/connection/connect.ts';
 import {
   createOrganization,
   deleteOrganization,
   type Organization,
   renameOrganization,
-} from './organizations.ts';
-import { createToken, revokeToken, rotateToken } from './tokens.ts';
-import { deleteUser, type ReplacedUser, renameUser, type UserName } from './users.ts';
+} from '../../db/organizations.ts';
+import { createToken, revokeToken, rotateToken } from '../../db/tokens.ts';
+import { deleteUser, type ReplacedUser, renameUser, type UserName } from '../../db/users.ts';
 
 export type Administration = ReturnType<typeof administration>;
 
