@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { PlainFailure } from './errors.ts';
 
 /** An input of a person or a program is refused. Nothing has changed. */
@@ -14,6 +14,13 @@ export class BadInput extends PlainFailure {
     this.problem = problem;
   }
 }
+
+/** The id of a stored row, as text: a positive integer of 32 bits. */
+export const rowId = z
+  .string()
+  .regex(/^[1-9]\d{0,9}$/)
+  .transform(Number)
+  .refine((id) => id <= 2_147_483_647);
 
 /** Reads the fields that the schema has, and ignores others. @throws BadInput for the first field that is wrong */
 export function readInput<T>(schema: z.ZodType<T>, given: unknown): T {

@@ -1,6 +1,6 @@
 /** Reads what a request to the operators' server gives, by schemas, and the failures that its routes report. */
 import { z } from 'zod';
-import { readInput } from '../domain/input.ts';
+import { readInput, rowId } from '../domain/input.ts';
 
 export class NotFound extends Error {
   readonly statusCode = 404;
@@ -73,10 +73,10 @@ export function choiceOf<const T extends string>(
 
 /** Returns a row's id from a path. @throws NotFound */
 export function idOf(params: unknown, name: string, what: string): number {
-  const text = String((params as Record<string, unknown>)[name]);
-  const id = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : Number.NaN;
-  if (id <= 2_147_483_647) return id;
-  throw new NotFound(`there is no ${what} ${text}`);
+  const given = (params as Record<string, unknown>)[name];
+  const read = rowId.safeParse(given);
+  if (read.success) return read.data;
+  throw new NotFound(`there is no ${what} ${String(given)}`);
 }
 
 const PAGE = 100;

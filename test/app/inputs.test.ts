@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { z } from 'zod';
 import {
+  acceptedPrice,
   cancelledRun,
   deletedOrganization,
   newOrganization,
@@ -10,9 +11,9 @@ import {
   renamedPerson,
   rotation,
 } from '../../src/app/actions/inputs.ts';
-import { readArguments } from '../../src/cli/terminal/options.ts';
+import { readArguments, readId } from '../../src/cli/terminal/options.ts';
 import { BadInput } from '../../src/domain/input.ts';
-import { readBody } from '../../src/ops/parameters.ts';
+import { idOf, readBody } from '../../src/ops/parameters.ts';
 
 function refusedBy(read: () => unknown): string {
   try {
@@ -36,6 +37,12 @@ describe('an input of an action', () => {
     ],
     [newToken, { scopes, name: 'two\nlines' }, 'name', 'must be one line of 1 to 200 characters'],
     [rotation, { grace: 'soon' }, 'grace', '"soon" is not a span; use e.g. 30m, 1h or 7d'],
+    [
+      acceptedPrice('the list'),
+      { machine: 'm', amount: '1e3' },
+      'amount',
+      '"1e3" is not a price; give the amount that the list shows, e.g. 0.0119',
+    ],
     [reasoned, {}, 'reason', 'is missing; give a reason, which the audit log stores'],
     [renamedPerson('delete it'), {}, 'firstName', 'and the last name are both empty; delete it'],
   ])(
@@ -55,8 +62,21 @@ describe('an input of an action', () => {
     expect(() => readBody(deletedOrganization('acme'), { reason: 'gone', slug: 'other' })).toThrow(BadInput);
   });
 
+  it('that is the id of a row has the same form in a command and in a path', () => {
+    for (const text of ['0', '-1', '01', '1.5', '2147483648', 'acme', '']) {
+      expect(refusedBy(() => readId(text, 'user id', '`fleetbook user list` shows'))).toBe(
+        `"${text}" is not a user id; give the number that \`fleetbook user list\` shows`,
+      );
+      expect(refusedBy(() => idOf({ id: text }, 'id', 'person'))).toBe(`there is no person ${text}`);
+    }
+    expect([readId('2147483647', 'user id', ''), idOf({ id: '7' }, 'id', 'person')]).toEqual([2147483647, 7]);
+  });
+
   it('has no value for a blank text of a form, and a wrong one for a blank option', () => {
-    expect(readBody(newOrganization, { slug: 'acme', name: ' ', more: 1 })).toEqual({ slug: 'acme' });
+    expect(readBody(newOrganization, { slug: 'acme', name: ' ', more: 1 })).toEqual({
+      slug: 'acme',
+      name: 'acme',
+    });
     // An empty shell variable must not make a token without an expiry.
     expect(refusedBy(() => readArguments(newToken, { scopes, expires: '' }))).toMatch(
       /^--expires "" is not a time/,

@@ -72,7 +72,7 @@ beforeAll(async () => {
   await administration(store.db, decider).createToken(named, {
     name: 'nightly export to the data warehouse',
     scopes: ['machines:read', 'clusters:read'],
-    expiresAt: new Date('2027-01-31T12:00:00Z'),
+    expires: new Date('2027-01-31T12:00:00Z'),
   });
   const run = await beginRun(store.db, 'azure', undefined);
   await finishRun(

@@ -1,6 +1,5 @@
 /** Changes that operators make to organizations, users and tokens. The same transaction writes each change and its audit row. */
-import type { Decider } from '../../domain/operator.ts';
-import type { Scope } from '../../domain/scope.ts';
+import type { z } from 'zod';
 import { type AuditEntry, audit } from '../../db/audit.ts';
 import type { Database } from '../../db/connection/connect.ts';
 import {
@@ -11,14 +10,10 @@ import {
 } from '../../db/organizations.ts';
 import { createToken, revokeToken, rotateToken } from '../../db/tokens.ts';
 import { deleteUser, type ReplacedUser, renameUser, type UserName } from '../../db/users.ts';
+import type { Decider } from '../../domain/operator.ts';
+import type { newToken } from './inputs.ts';
 
 export type Administration = ReturnType<typeof administration>;
-
-export interface NewToken {
-  readonly name?: string | undefined;
-  readonly scopes: readonly Scope[];
-  readonly expiresAt?: Date | undefined;
-}
 
 /** Returns the changes, as made by one operator. A change that finds nothing to do leaves no audit row. */
 export function administration(db: Database, decider: Decider) {
@@ -54,17 +49,20 @@ export function administration(db: Database, decider: Decider) {
           details: { name, clusters, tokens },
         }),
       ),
-    createToken: ({ id: organizationId, slug }: Organization, { name, scopes, expiresAt }: NewToken) =>
+    createToken: (
+      { id: organizationId, slug }: Organization,
+      { name, scopes, expires }: z.output<typeof newToken>,
+    ) =>
       recorded(
         'token.create',
-        (tx) => createToken(tx, { organizationId, name, scopes, expiresAt }),
+        (tx) => createToken(tx, { organizationId, name, scopes, expiresAt: expires }),
         ({ id }) => ({
           subject: tokenOf(id),
           details: {
             organization: slug,
             name: name ?? null,
             scopes,
-            expiresAt: expiresAt?.toISOString() ?? null,
+            expiresAt: expires?.toISOString() ?? null,
           },
         }),
       ),

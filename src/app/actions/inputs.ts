@@ -1,7 +1,7 @@
 /** The inputs of actions: what commands, the console and its API take. A message follows the name of its field in a sentence. */
 import { z } from 'zod';
 import { LONGEST_REASON } from '../../domain/operator.ts';
-import { SCOPES } from '../../domain/scope.ts';
+import { SCOPES, type Scope } from '../../domain/scope.ts';
 import { ORGANIZATION_SLUG } from '../../domain/text/names.ts';
 import { readAhead, readSpan } from '../../domain/text/time-span.ts';
 
@@ -25,16 +25,36 @@ export const givenDecider = z.object({
 /** A decision that needs a reason. */
 export const reasoned = z.object({ reason });
 
+/** An approval that no terminal confirms. @param remedy the command with a reason */
+export const unconfirmedApproval = (remedy: string) =>
+  z.object({
+    reason: line(LONGEST_REASON, `an approval without a terminal needs a reason: ${remedy}`),
+  });
+
+/** A quarantined price, as an operator read it. @param shownBy the command that shows such prices */
+export const acceptedPrice = (shownBy: string) =>
+  z.object({
+    /** The row that the command shows. */
+    machine: z.string(),
+    amount: text().regex(/^\d{1,30}(?:\.\d{1,30})?$/, {
+      error: ({ input }) =>
+        `${JSON.stringify(input)} is not a price; give the amount that ${shownBy} shows, e.g. 0.0119`,
+    }),
+  });
+
 const LONGEST_NAME = 200;
 const displayName = line(LONGEST_NAME, 'is missing; give the new name');
 
-export const newOrganization = z.object({
-  slug: text().regex(ORGANIZATION_SLUG, {
-    error: ({ input }) =>
-      `${JSON.stringify(input)} is not a slug; use 1 to 63 lower-case letters, digits and dashes, e.g. acme`,
-  }),
-  name: displayName.optional(),
-});
+/** The name is the slug unless given. */
+export const newOrganization = z
+  .object({
+    slug: text().regex(ORGANIZATION_SLUG, {
+      error: ({ input }) =>
+        `${JSON.stringify(input)} is not a slug; use 1 to 63 lower-case letters, digits and dashes, e.g. acme`,
+    }),
+    name: displayName.optional(),
+  })
+  .transform(({ slug, name = slug }) => ({ slug, name }));
 
 export const renamedOrganization = z.object({ name: displayName });
 
@@ -85,7 +105,7 @@ export const newToken = tokenTerms.extend({
   scopes: z
     .array(scope, SCOPE_LIST)
     .refine((given) => given.length > 0 && new Set(given).size === given.length, SCOPE_LIST)
-    .transform((given) => SCOPES.filter((each) => given.includes(each))),
+    .transform((given): readonly Scope[] => SCOPES.filter((each) => given.includes(each))),
 });
 
 /** How long the old token stays valid, in milliseconds; 0 unless given. */

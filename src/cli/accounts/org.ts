@@ -66,7 +66,7 @@ async function createOrg(
   slug: string,
   options: Changing & { name?: string },
 ): Promise<void> {
-  const { name = slug } = readArguments(newOrganization, { ...options, slug }, { slug: 'slug' });
+  const { name } = readArguments(newOrganization, { ...options, slug }, { slug: 'slug' });
   await using writer = await openWriter(env, options);
   const created = await writer.changes.createOrganization(slug, name);
   if (!created)

@@ -75,13 +75,13 @@ async function createToken(
   options: ChangingOf & { name?: string; scope?: string[]; expires?: string },
 ): Promise<void> {
   const given = { ...options, scopes: options.scope?.flatMap((text) => text.split(',')) ?? SCOPES };
-  const { name, scopes, expires } = readArguments(newToken, given, { scopes: '--scope' });
+  const terms = readArguments(newToken, given, { scopes: '--scope' });
   await using writer = await openWriter(env, options);
   const organization = await existingOrganization(writer.store.db, options.org);
-  const terms = { name, scopes, expiresAt: expires };
   const { id, token } = await writer.changes.createToken(organization, terms);
   const published = await writer.publish();
   const { slug } = organization;
+  const { name, scopes, expires } = terms;
   const expiresAt = expires?.toISOString() ?? null;
   if (options.json)
     return printJson({ id, token, organization: slug, name: name ?? null, scopes, expiresAt, published });

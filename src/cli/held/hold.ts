@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { approveBatch, previewHeld, rejectBatch, undoDecision } from '../../app/actions/batch.ts';
+import { unconfirmedApproval } from '../../app/actions/inputs.ts';
 import type { CommandContext } from '../../app/feature.ts';
 import { FEATURE_CONFIG } from '../../app/features.ts';
 import { readNamedSources } from '../../config/named-sources.ts';
@@ -11,7 +12,7 @@ import { type BatchTrail, batchTrail } from '../../features/console/queries/batc
 import { runRecord } from '../../features/console/queries/runs.ts';
 import { lineWidth } from '../runs/change-rows.ts';
 import { diffLines, diffOf, runJson } from '../runs/runs.ts';
-import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
+import { CommandFailure } from '../terminal/failure.ts';
 import { openDatabase } from '../terminal/open.ts';
 import { openWorker } from '../terminal/open-worker.ts';
 import {
@@ -22,6 +23,7 @@ import {
   type Json,
   type PageOptions,
   pageLimit,
+  readArguments,
   SOURCE,
   YES,
 } from '../terminal/options.ts';
@@ -173,10 +175,10 @@ async function holdDecide(
   const { db } = store;
   const batch = await namedBatch(db, source, named, command);
   const { id } = batch;
-  if (command === 'approve' && options.reason === undefined && !process.stdin.isTTY)
-    throw new UsageFailure(
-      `nothing was decided: an approval without a terminal needs a reason: fleetbook hold approve ${source} ${id} --yes --reason <text>`,
-    );
+  if (command === 'approve' && !process.stdin.isTTY) {
+    const approval = unconfirmedApproval(`fleetbook hold approve ${source} ${id} --yes --reason <text>`);
+    readArguments(approval, options, { reason: 'nothing was decided:' });
+  }
   if (!options.yes) {
     printAside(headline(batch));
     if (command === 'approve')

@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
+import { acceptedPrice } from '../../app/actions/inputs.ts';
 import type { CommandContext } from '../../app/feature.ts';
 import type { Environment } from '../../config/config.ts';
 import { acceptPrice } from '../../db/prices/prices.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 import { openWriter } from '../terminal/open.ts';
-import { addChange, type Changing, SOURCE } from '../terminal/options.ts';
+import { addChange, type Changing, readArguments, SOURCE } from '../terminal/options.ts';
 import { show } from '../terminal/output.ts';
 
 export function define(program: Command, { env }: CommandContext): void {
@@ -13,22 +14,18 @@ export function define(program: Command, { env }: CommandContext): void {
     .argument('<machine>', 'row that `rejected` shows, e.g. cx22@fsn1')
     .argument('<amount>', 'price that `rejected` shows')
     .action((id: string, machine: string, amount: string, options) =>
-      acceptCommand(env(), id, machine, amount, options),
+      acceptCommand(env(), id, { machine, amount }, options),
     );
 }
 
 async function acceptCommand(
   env: Environment,
   source: string,
-  machine: string,
-  amount: string,
+  given: { readonly machine: string; readonly amount: string },
   options: Changing,
 ): Promise<void> {
-  if (!/^\d{1,30}(?:\.\d{1,30})?$/.test(amount)) {
-    throw new UsageFailure(
-      `"${amount}" is not a price; give the amount that \`fleetbook rejected ${source}\` shows, e.g. 0.0119`,
-    );
-  }
+  const price = acceptedPrice(`\`fleetbook rejected ${source}\``);
+  const { machine, amount } = readArguments(price, given, { machine: 'machine', amount: 'amount' });
   await using writer = await openWriter(env, options);
   const accepted = await acceptPrice(writer.store.db, source, machine, amount, writer.by);
   if (accepted.outcome === 'none') {
@@ -36,15 +33,15 @@ async function acceptCommand(
       `no price of "${machine}" is quarantined in ${source}; see: fleetbook rejected ${source}`,
     );
   }
-  const price = `${accepted.price.amount} ${accepted.price.currency} per ${accepted.price.per}`;
+  const text = `${accepted.price.amount} ${accepted.price.currency} per ${accepted.price.per}`;
   if (accepted.outcome === 'other') {
     throw new CommandFailure(
-      `${source}: nothing is accepted: the price of ${machine} is ${price} now. To accept this price: fleetbook accept ${source} ${machine} ${accepted.price.amount}`,
+      `${source}: nothing is accepted: the price of ${machine} is ${text} now. To accept this price: fleetbook accept ${source} ${machine} ${accepted.price.amount}`,
     );
   }
   show(
     options,
     { source, machine, price: accepted.price, by: writer.by.by },
-    () => `${source}: ${price} is accepted for ${machine}; the next run stores it: fleetbook sync ${source}`,
+    () => `${source}: ${text} is accepted for ${machine}; the next run stores it: fleetbook sync ${source}`,
   );
 }

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { givenDecider } from '../../app/actions/inputs.ts';
 import type { Configured } from '../../config/settings.ts';
 import type { Environment } from '../../config/source-config.ts';
-import { BadInput, readInput } from '../../domain/input.ts';
+import { BadInput, readInput, rowId } from '../../domain/input.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { SINCE_FORMS, sinceOf } from '../../domain/text/time-span.ts';
 import { UsageFailure } from './failure.ts';
@@ -74,8 +74,8 @@ export const withDecider = (command: Command): Command =>
 
 /** @param shownBy the command that shows such ids @throws UsageFailure */
 export function readId(text: string, what: string, shownBy: string): number {
-  const id = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : Number.NaN;
-  if (id <= 2_147_483_647) return id;
+  const read = rowId.safeParse(text);
+  if (read.success) return read.data;
   const article = /^[aeio]/.test(what) ? 'an' : 'a';
   throw new UsageFailure(`"${text}" is not ${article} ${what}; give the number that ${shownBy}`);
 }

@@ -46,7 +46,7 @@ export function addOrganizations(api: FastifyInstance, context: ConsoleContext):
     return { rows: await listUsers(db, id) };
   });
   api.post('/organizations', ADMIN, async (request): Promise<Organization> => {
-    const { slug, name = slug } = readBody(newOrganization, request.body);
+    const { slug, name } = readBody(newOrganization, request.body);
     const made = await changes(request).createOrganization(slug, name);
     if (!made)
       throw new Conflict(

@@ -17,16 +17,17 @@ export function addTokens(api: FastifyInstance, context: ConsoleContext): void {
     return tokenPage(db, id, window);
   });
   api.post('/organizations/:slug/tokens', ADMIN, async (request): Promise<Published<MadeToken>> => {
-    const { name, scopes, expires: expiresAt } = readBody(newToken, request.body);
+    const terms = readBody(newToken, request.body);
+    const { name, scopes, expires } = terms;
     const organization = await existing(db, slugOf(request));
-    const { id, token } = await changes(request).createToken(organization, { name, scopes, expiresAt });
+    const { id, token } = await changes(request).createToken(organization, terms);
     return {
       id,
       token,
       organization: organization.slug,
       name: name ?? null,
       scopes,
-      expiresAt: expiresAt?.toISOString() ?? null,
+      expiresAt: expires?.toISOString() ?? null,
       published: await publish(context),
     };
   });
