@@ -75,7 +75,7 @@ export const FEATURES: readonly Feature[] = [
       },
     ],
     prune: async (db) => {
-      await (await import('../features/notifications/alerts.ts')).pruneAlerts(db);
+      await (await import('../db/alerts.ts')).pruneAlerts(db);
       await (await import('../features/notifications/receivers.ts')).pruneWebhooks(db);
       await (await import('../features/notifications/messages.ts')).pruneMessages(db);
     },

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import type { CommandContext } from '../app/feature.ts';
 import { FEATURE_CONFIG } from '../app/features.ts';
-import { openAlerts } from '../app/open-alerts.ts';
 import { type NamedSource, pricedSource, readNamedSources } from '../config/named-sources.ts';
 import type { Environment } from '../config/source-config.ts';
+import { openAlerts } from '../db/alerts.ts';
 import type { Store } from '../db/connection/connect.ts';
 import {
   allSources,

@@ -6,7 +6,7 @@ import { inspectConfig } from '../../src/config/config.ts';
 import { readSourceFacts, workerProblem } from '../../src/db/problems.ts';
 import { sourceStatus } from '../../src/db/sources.ts';
 import { judgeSources, otherProblems } from '../../src/features/console/routes/overview.ts';
-import { sourceOfAlert } from '../../src/features/notifications/alerts.ts';
+import { sourceOfAlert } from '../../src/domain/alert.ts';
 import { findConditions } from '../../src/features/notifications/conditions.ts';
 import { DEFAULT_RULES } from '../../src/features/notifications/settings.ts';
 import { offer, openScene, region, type Scene } from '../sync/scene.ts';

@@ -123,6 +123,24 @@ export const rotation = z.object({
     }),
 });
 
+const LONGEST_SNOOZE_MS = 30 * 86_400_000;
+
+/** How long an alert is snoozed, in milliseconds. */
+export const snoozedAlert = z.object({
+  for: z
+    .string()
+    .optional()
+    .transform((given, context) => {
+      const ms = given === undefined ? undefined : readSpan(given);
+      if (ms !== undefined && ms <= LONGEST_SNOOZE_MS) return ms;
+      context.addIssue({
+        code: 'custom',
+        message: `must be a span such as 30m, 4h or 7d, at most 30d${given === undefined ? '' : `; it is ${JSON.stringify(given)}`}`,
+      });
+      return z.NEVER;
+    }),
+});
+
 export const cancelledRun = z.object({ reason, run: z.int('must be the number of the run') });
 
 /** @param id of the source, which a page repeats to confirm */

@@ -1,8 +1,8 @@
 import type { OpsContext } from '../../app/feature.ts';
-import { alertActivity, openAlerts } from '../../app/open-alerts.ts';
 import { pricedSource } from '../../config/named-sources.ts';
 import { inPackage } from '../../config/package.ts';
 import { databaseUrl } from '../../config/settings.ts';
+import { alertActivity, openAlerts } from '../../db/alerts.ts';
 import type { Database } from '../../db/connection/client.ts';
 import { openStore } from '../../db/connection/connect.ts';
 import { sql } from '../../db/connection/drizzle.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { reasoned } from '../../app/actions/inputs.ts';
+import { reasoned, snoozedAlert } from '../../app/actions/inputs.ts';
 import type { CommandContext } from '../../app/feature.ts';
 import { CommandFailure, UsageFailure } from '../../cli/terminal/failure.ts';
 import { openDatabase } from '../../cli/terminal/open.ts';
@@ -19,8 +19,8 @@ import {
 import { ago, alignedTable, print, printJson, wrapped } from '../../cli/terminal/output.ts';
 import type { Config, Environment } from '../../config/config.ts';
 import { readSettings } from '../../config/settings.ts';
+import { acknowledgeAlert, alertRecords } from '../../db/alerts.ts';
 import { acknowledgementText } from '../../domain/alert.ts';
-import { acknowledgeAlert, alertRecords, snooze } from './alerts.ts';
 import { findDeliveries, sendAgain } from './messages.ts';
 import { testReceiver } from './receivers.ts';
 import { alertRules } from './settings.ts';
@@ -133,7 +133,7 @@ async function alertAcknowledge(
 ): Promise<void> {
   const { reason } = readArguments(reasoned, options);
   const by = decider({ settings: readSettings(env) }, options);
-  const snoozeMs = options.for === undefined ? undefined : readArguments(snooze, options).for;
+  const snoozeMs = options.for === undefined ? undefined : readArguments(snoozedAlert, options).for;
   await using store = openDatabase(env);
   const done = await acknowledgeAlert(store.db, alertId, snoozeMs, { ...by, reason });
   if (done === 'unknown') throw new CommandFailure(`there is no alert ${alertId}; see: fleetbook alert list`);

@@ -1,7 +1,7 @@
 /** What receivers of the operators read about alerts. */
 import type { alerts } from '../../db/schema.ts';
+import { type Condition, isAboutSource, type KindAboutSource, sourceOfAlert } from '../../domain/alert.ts';
 import type { HeldSampleRow } from '../../domain/held-sample.ts';
-import { actionOf } from './alerts.ts';
 import type { NewMessage } from './messages.ts';
 import type { AlertReceiver, AlertRules } from './settings.ts';
 
@@ -75,6 +75,59 @@ function messageAlert(
 }
 
 const rfc3339 = (instant: string): string => new Date(instant).toISOString();
+
+interface Action {
+  /** A path of the console. */
+  readonly path: string;
+  readonly command: string;
+}
+
+interface Details {
+  readonly batch?: number;
+  readonly run?: number;
+  readonly machine?: number;
+  readonly name?: string;
+}
+
+const pageOf = (source: string) => `/sources/${encodeURIComponent(source)}`;
+const showSource = (source: string): Action => ({
+  path: pageOf(source),
+  command: `fleetbook source show ${source}`,
+});
+const showRun = (_: string, { run }: Details): Action => ({
+  path: `/runs/${run}`,
+  command: `fleetbook run ${run}`,
+});
+
+const OF_FLEETBOOK: Action = { path: '/alerts', command: 'fleetbook doctor' };
+
+const ACTIONS: Readonly<Record<KindAboutSource, (source: string, details: Details) => Action>> = {
+  batch_held: (source, { batch }) => ({
+    path: batch === undefined ? '/held' : `/held/${batch}`,
+    command: `fleetbook hold show ${source}`,
+  }),
+  source_stale: showSource,
+  region_stale: showSource,
+  source_failing: showSource,
+  source_paused: showSource,
+  sold_out: (source) => ({
+    path: `${pageOf(source)}?show=excluded`,
+    command: `fleetbook excluded ${source}`,
+  }),
+  prices_moved: showRun,
+  stock_flipped: showRun,
+  machine_retiring: (_, { machine, name }) => ({
+    path: `/machines/${machine}`,
+    command: `fleetbook machines ${name}`,
+  }),
+};
+
+/** Returns the page and the command that solve the alert. */
+export function actionOf(alert: Pick<Condition, 'kind' | 'subject'>, details: unknown): Action {
+  const { kind, subject } = alert;
+  if (!isAboutSource(kind)) return OF_FLEETBOOK;
+  return ACTIONS[kind](sourceOfAlert(alert) ?? subject, (details ?? {}) as Details);
+}
 
 export function bodyText(message: AlertMessage, format: AlertReceiver['format']): string {
   if (format === 'slack') return JSON.stringify({ text: slackText(message) });

@@ -1,19 +1,5 @@
-/** Stored alerts and messages as commands and routes show them. The console in the browser shares these types. */
-import type { Acknowledgement } from '../../domain/alert.ts';
-
-/** All instants are RFC 3339. */
-export interface AlertRecord {
-  readonly id: number;
-  readonly kind: string;
-  readonly subject: string;
-  readonly summary: string;
-  readonly details: unknown;
-  readonly openedAt: string;
-  readonly resolvedAt: string | null;
-  readonly resolution: string | null;
-  /** The acknowledgement that is in force, or was when the alert ended. Null for none, and after a snooze. */
-  readonly acknowledgement: Acknowledgement | null;
-}
+/** Alerts and messages as commands and routes show them. The console in the browser shares these types. */
+import type { AlertRecord } from '../../domain/alert.ts';
 
 /** A message to operators. All instants are RFC 3339. */
 export interface DeliveryRecord {

@@ -1,21 +1,15 @@
 /** The routes of alerts in the operators' server. */
 
 import type { FastifyRequest } from 'fastify';
-import { reasoned } from '../../app/actions/inputs.ts';
+import { reasoned, snoozedAlert } from '../../app/actions/inputs.ts';
 import type { OpsContext } from '../../app/feature.ts';
+import { acknowledgeAlert, alertRecords, resolvedAlerts } from '../../db/alerts.ts';
+import { type AlertRecord, sourceOfAlert } from '../../domain/alert.ts';
 import { deciderOf } from '../../ops/access.ts';
 import type { OpsPart } from '../../ops/feature-routes.ts';
 import { Conflict, choiceOf, idOf, NotFound, readBody, textOf, windowOf } from '../../ops/parameters.ts';
-import type { AlertMessage } from './alert-messages.ts';
-import { acknowledgeAlert, actionOf, alertRecords, resolvedAlerts, snooze, sourceOfAlert } from './alerts.ts';
-import type {
-  AlertRecord,
-  AlertsAnswer,
-  DeliveriesAnswer,
-  DeliveryRecord,
-  ShownAlert,
-  ShownDelivery,
-} from './answers.ts';
+import { type AlertMessage, actionOf } from './alert-messages.ts';
+import type { AlertsAnswer, DeliveriesAnswer, DeliveryRecord, ShownAlert, ShownDelivery } from './answers.ts';
 import { findDeliveries, sendAgain } from './messages.ts';
 import { testReceiver } from './receivers.ts';
 import { alertRules, rulesInWords } from './settings.ts';
@@ -63,7 +57,7 @@ export function alertsPart({ config, store: { db }, kinds }: OpsContext): OpsPar
       };
       api.post('/alerts/:alert/acknowledge', (request) => acknowledge(request));
       api.post('/alerts/:alert/snooze', async (request) => {
-        const { for: snoozeMs } = readBody(snooze, request.body);
+        const { for: snoozeMs } = readBody(snoozedAlert, request.body);
         return acknowledge(request, snoozeMs);
       });
       api.post('/alerts/deliveries/:delivery/resend', async (request) => {

@@ -62,8 +62,7 @@ export function rulesInWords(rules: Pick<AlertRules, 'failuresInRow' | 'priceRat
   };
 }
 
-/** A kind of alert of the core. Features add kinds. */
-export type CoreKind = keyof ReturnType<typeof rulesInWords>;
+/** The kinds of the core. Features add kinds. */
 export const ALERT_KINDS = Object.keys(rulesInWords(DEFAULT_RULES));
 
 export const ALERT_SETTINGS = {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { actionOf, sourceOfAlert } from '../../../src/features/notifications/alerts.ts';
+import { sourceOfAlert } from '../../../src/domain/alert.ts';
+import { actionOf } from '../../../src/features/notifications/alert-messages.ts';
 import { ALERT_KINDS } from '../../../src/features/notifications/settings.ts';
 
 const OF_FLEETBOOK = ['publication_behind', 'cache_differs'];

@@ -1,13 +1,13 @@
 import { createHmac } from 'node:crypto';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { alertRecords } from '../../../src/db/alerts.ts';
 import { openStore, type Sql } from '../../../src/db/connection/connect.ts';
 import { pruneDifferences, recordDifference } from '../../../src/db/differences.ts';
 import { decide, pendingBatches } from '../../../src/db/held-batches.ts';
 import type { JudgedSource } from '../../../src/db/problems.ts';
 import type { MachineFacts } from '../../../src/domain/machine-facts.ts';
 import type { AlertMessage } from '../../../src/features/notifications/alert-messages.ts';
-import { alertRecords } from '../../../src/features/notifications/alerts.ts';
 import { deliver, dueRecipients } from '../../../src/features/notifications/deliver.ts';
 import { evaluateAlerts } from '../../../src/features/notifications/evaluate.ts';
 import { findDeliveries, sendAgain } from '../../../src/features/notifications/messages.ts';

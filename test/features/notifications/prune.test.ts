@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { pruneAlerts } from '../../../src/features/notifications/alerts.ts';
+import { pruneAlerts } from '../../../src/db/alerts.ts';
 import { pruneMessages } from '../../../src/features/notifications/messages.ts';
 import { openScene, type Scene } from '../../sync/scene.ts';
 

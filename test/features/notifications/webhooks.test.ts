@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { alertActivity } from '../../../src/db/alerts.ts';
 import { openStore } from '../../../src/db/connection/connect.ts';
 import { deleteOrganization, findOrganization, type Organization } from '../../../src/db/organizations.ts';
 import { auditRecords } from '../../../src/features/console/queries/audit.ts';
 import { appendChanges } from '../../../src/features/feed/append-changes.ts';
-import { alertActivity } from '../../../src/features/notifications/alerts.ts';
 import { deliver, dueRecipients } from '../../../src/features/notifications/deliver.ts';
 import {
   collectEvents,

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { openSince } from '../../../app/open-alerts.ts';
+import { openSince } from '../../../db/alerts.ts';
 import { dirtyDocumentCounts } from '../../../db/versions.ts';
 import { shared } from '../../../ops/shared-reads.ts';
 import { pendingBacklog } from '../queries/batches.ts';

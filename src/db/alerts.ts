@@ -1,84 +1,11 @@
-/** The stored alerts: the source of each, where an operator acts on it, lists, and acknowledgements. */
-import { z } from 'zod';
-import { audit } from '../../db/audit.ts';
-import type { Database } from '../../db/connection/client.ts';
-import { and, eq, isNotNull, isNull, lt, type SQL, sql } from '../../db/connection/drizzle.ts';
-import { type RowOf, rfc3339 } from '../../db/connection/statements.ts';
-import { alerts } from '../../db/schema.ts';
-import type { Acknowledgement, OpenAlert } from '../../domain/alert.ts';
-import type { Decider } from '../../domain/operator.ts';
-import { readSpan } from '../../domain/text/time-span.ts';
-import type { AlertRecord } from './answers.ts';
-import type { CoreKind } from './settings.ts';
-
-interface Subject {
-  readonly kind: string;
-  readonly subject: string;
-}
-
-interface Action {
-  /** A path of the console. */
-  readonly path: string;
-  readonly command: string;
-}
-
-interface Details {
-  readonly batch?: number;
-  readonly run?: number;
-  readonly machine?: number;
-  readonly name?: string;
-}
-
-const pageOf = (source: string) => `/sources/${encodeURIComponent(source)}`;
-const showSource = (source: string): Action => ({
-  path: pageOf(source),
-  command: `fleetbook source show ${source}`,
-});
-const showRun = (_: string, { run }: Details): Action => ({
-  path: `/runs/${run}`,
-  command: `fleetbook run ${run}`,
-});
-
-const OF_FLEETBOOK: Action = { path: '/alerts', command: 'fleetbook doctor' };
-
-/** The action of each kind of the core; null for a kind about Fleetbook itself. All kinds of features are about Fleetbook. */
-const ACTIONS: Readonly<Record<CoreKind, ((source: string, details: Details) => Action) | null>> = {
-  batch_held: (source, { batch }) => ({
-    path: batch === undefined ? '/held' : `/held/${batch}`,
-    command: `fleetbook hold show ${source}`,
-  }),
-  source_stale: showSource,
-  region_stale: showSource,
-  source_failing: showSource,
-  source_paused: showSource,
-  sold_out: (source) => ({
-    path: `${pageOf(source)}?show=excluded`,
-    command: `fleetbook excluded ${source}`,
-  }),
-  prices_moved: showRun,
-  stock_flipped: showRun,
-  machine_retiring: (_, { machine, name }) => ({
-    path: `/machines/${machine}`,
-    command: `fleetbook machines ${name}`,
-  }),
-  publication_behind: null,
-  cache_differs: null,
-};
-
-const actionOfKind = (kind: string) => (Object.hasOwn(ACTIONS, kind) ? ACTIONS[kind as CoreKind] : null);
-
-/** Returns the id of the alert's source; undefined for an alert about Fleetbook itself. */
-export function sourceOfAlert({ kind, subject }: Subject): string | undefined {
-  // The subject of a region is `hetzner/fsn1`, that of a machine `azure/eastus/Standard_D1`, that of a run `hetzner#12`.
-  return actionOfKind(kind) === null ? undefined : subject.split(/[/#]/)[0];
-}
-
-/** Returns the page and the command that solve the alert. */
-export function actionOf(alert: Subject, details: unknown): Action {
-  const action = actionOfKind(alert.kind);
-  if (action === null) return OF_FLEETBOOK;
-  return action(sourceOfAlert(alert) ?? alert.subject, (details ?? {}) as Details);
-}
+/** Stored alerts: lists, acknowledgements, and what other parts show of them. */
+import { type Acknowledgement, type AlertRecord, type OpenAlert, sourceOfAlert } from '../domain/alert.ts';
+import type { Decider } from '../domain/operator.ts';
+import { audit } from './audit.ts';
+import type { Database } from './connection/client.ts';
+import { and, eq, isNotNull, isNull, lt, type SQL, sql } from './connection/drizzle.ts';
+import { type RowOf, rfc3339 } from './connection/statements.ts';
+import { alerts } from './schema.ts';
 
 /** Returns open alerts, then resolved ones, each the newest first. @param limit undefined for all */
 export function alertRecords(
@@ -142,29 +69,6 @@ export async function alertActivity(db: Database): Promise<string> {
         where m.webhook is null and m.delivered_at is null and m.gave_up_at is null))) as mark`);
   return row?.mark ?? '';
 }
-
-const LONGEST_SNOOZE_MS = 30 * 86_400_000;
-
-export function snoozeSpan(text: string): number | undefined {
-  const ms = readSpan(text);
-  return ms !== undefined && ms <= LONGEST_SNOOZE_MS ? ms : undefined;
-}
-
-const span = z
-  .string()
-  .optional()
-  .transform((text, context) => {
-    const ms = text === undefined ? undefined : snoozeSpan(text);
-    if (ms !== undefined) return ms;
-    context.addIssue({
-      code: 'custom',
-      message: `must be a span such as 30m, 4h or 7d, at most 30d${text === undefined ? '' : `; it is ${JSON.stringify(text)}`}`,
-    });
-    return z.NEVER;
-  });
-
-/** How long an alert is snoozed, in milliseconds. */
-export const snooze = z.object({ for: span });
 
 /** @param snoozeMs undefined: until the alert ends @returns `over` for a resolved alert, `unknown` without such an alert */
 export async function acknowledgeAlert(
