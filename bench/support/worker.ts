@@ -158,13 +158,17 @@ async function syncAsJob(
   return { sync, publish: published, outcome, rssBefore, locksLost };
 }
 
+const CLAIMED_WITHIN_MS = 5000;
+
 /** Claims the slot of this second. The sync before may have it still; slots are stored in seconds. */
 async function claimNow({ store }: ReturnType<typeof composeWorker>, schedule: string) {
-  for (;;) {
+  const end = performance.now() + CLAIMED_WITHIN_MS;
+  while (performance.now() < end) {
     const slot = { schedule, slot: `${new Date().toISOString().slice(0, 19)}Z` };
     if (await claimSlot(store.db, slot)) return slot;
     await sleep(50);
   }
+  throw new Error(`no slot of ${schedule} could be claimed within ${CLAIMED_WITHIN_MS / 1000} s`);
 }
 
 /** Starts measuring; the returned function ends it. */
