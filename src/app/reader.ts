@@ -1,6 +1,6 @@
 /** Composes a reader: the tiers of documents, what it answers, and its features. */
 import type { Logger } from 'pino';
-import type { Registry } from 'prom-client';
+import { Gauge, type Registry } from 'prom-client';
 import type { Settings } from '../config/settings.ts';
 import { openStore } from '../db/connection/connect.ts';
 import { postgresProblem, type ServerSetting } from '../db/connection/server-problem.ts';
@@ -113,8 +113,10 @@ export async function composeReader(
     tokenStaleLimitMs: settings.TOKEN_STALE_LIMIT * 1000,
   });
   const folder = settings.SNAPSHOT_DIR;
-  if (folder !== undefined)
-    closing.use(new Dump({ folder, documents, logger, limit: settings.MEMORY_LIMIT }));
+  const dump =
+    folder === undefined
+      ? undefined
+      : closing.use(new Dump({ folder, documents, logger, limit: settings.MEMORY_LIMIT }));
   const watching = closing.use(watchLineage(() => documents.checkPostgres()));
   for (const each of [store, primary]) each?.onLost(() => watching.checkNow());
   closing.use(watchReaderDatabase(store, database, replica, logger));
@@ -141,18 +143,35 @@ export async function composeReader(
     }),
     features: parts.flatMap(({ api }) => api ?? []),
     addMetrics: (registry) => {
+      if (dump) addDumpSeries(registry, dump);
       replica?.addMetrics(registry);
       for (const { addMetrics } of parts) addMetrics?.(registry);
     },
     responses: new ResponseCache(documents, memory.responses),
     findSource: sourceFinder(documents, subscription),
-    readiness: () => readiness(documents, subscription, folder !== undefined),
+    readiness: () => readiness(documents, subscription, dump),
     [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
   };
 }
 
-/** @param hasDump adds the tier: a monitor sees that the reader answers from its dump */
-async function readiness(documents: Documents, subscription: CacheSubscription, hasDump: boolean) {
+function addDumpSeries(registry: Registry, dump: Dump): void {
+  new Gauge({
+    name: 'fleetbook_dump_failing',
+    help: '1 while the dump in SNAPSHOT_DIR cannot be written, else 0',
+    registers: [registry],
+    aggregator: 'max',
+    collect() {
+      this.set(Number(dump.isFailing));
+    },
+  });
+}
+
+/** @param dump adds the tier, by which a monitor sees that the reader answers from its dump, and a failed write of the dump */
+async function readiness(
+  documents: Documents,
+  subscription: CacheSubscription,
+  dump: Pick<Dump, 'isFailing'> | undefined,
+) {
   let catalogue = 'ok';
   let tier: Tier | undefined;
   try {
@@ -161,7 +180,14 @@ async function readiness(documents: Documents, subscription: CacheSubscription, 
     catalogue = error instanceof Unavailable ? error.message : 'cannot be read';
   }
   const cache = cacheState(subscription);
-  return { ready: catalogue === 'ok', checks: { catalogue, cache, ...(hasDump && tier ? { tier } : {}) } };
+  const checks = {
+    catalogue,
+    cache,
+    ...(dump && tier && { tier }),
+    // The reader is ready without a dump: it lacks one only after a restart while all servers are away.
+    ...(dump?.isFailing && { dump: 'cannot be written' }),
+  };
+  return { ready: catalogue === 'ok', checks };
 }
 
 function cacheState({ linked, isConnected, publisher }: CacheSubscription): string {

@@ -45,12 +45,13 @@ const CHECKSUM_LENGTH = 8;
 export class Dump implements AsyncDisposable {
   /** Settles when the file of an earlier process was read. Nothing is written before. */
   readonly loaded: Promise<void>;
+  /** True from a failed write to the next good one. */
+  isFailing = false;
   readonly #options: DumpOptions;
   readonly #path: string;
   readonly #closing = new AbortController();
   #written: string | undefined;
   #writing: Promise<void> | undefined;
-  #hasFailed = false;
 
   constructor(options: DumpOptions) {
     this.#options = options;
@@ -104,12 +105,12 @@ export class Dump implements AsyncDisposable {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       await writeDump(this.#path, content, limit);
       this.#written = written;
-      if (this.#hasFailed) logger.info('the dump in SNAPSHOT_DIR is written again');
-      this.#hasFailed = false;
+      if (this.isFailing) logger.info('the dump in SNAPSHOT_DIR is written again');
+      this.isFailing = false;
     } catch (error) {
       const message = 'the dump in SNAPSHOT_DIR cannot be written; serving goes on without it';
-      if (!this.#hasFailed) logger.warn({ why: messageOf(error) }, message);
-      this.#hasFailed = true;
+      if (!this.isFailing) logger.warn({ why: messageOf(error) }, message);
+      this.isFailing = true;
     }
   }
 

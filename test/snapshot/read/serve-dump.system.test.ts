@@ -231,7 +231,7 @@ describe('a reader that is killed and started with all servers down', () => {
 });
 
 describe('an unusable folder', () => {
-  it('that cannot be made costs one log line; serving continues', async () => {
+  it('that cannot be made costs one log line, and shows in metrics and readiness; serving continues', async () => {
     const { token } = await newToken();
     await publisher.publishDirty();
     const file = join(folder, 'a file');
@@ -239,6 +239,8 @@ describe('an unusable folder', () => {
     await using serving = await serve(false, { SNAPSHOT_DIR: file });
     for (const path of paths()) expect((await serving.get(path, token)).status).toBe(200);
     await until(() => serving.program.output().includes('SNAPSHOT_DIR cannot be written'));
+    expect(await serving.metrics()).toMatch(/^fleetbook_dump_failing\{.*\} 1$/m);
+    expect(await serving.ready()).toMatchObject({ status: 200, checks: { dump: 'cannot be written' } });
     await sleep(LOST_MS);
     expect(serving.program.output().match(/SNAPSHOT_DIR cannot be written/g)).toHaveLength(1);
     for (const path of paths()) expect((await serving.get(path, token)).status).toBe(200);
@@ -260,8 +262,11 @@ describe('an unusable folder', () => {
       for (const path of paths()) expect((await serving.get(path, token)).status).toBe(200);
       await until(() => serving.program.output().includes('SNAPSHOT_DIR cannot be written'));
       expect(dumpIn(disk)).toBe(before);
+      expect(await serving.metrics()).toMatch(/^fleetbook_dump_failing\{.*\} 1$/m);
       rmSync(fill);
       await until(() => serving.program.output().includes('SNAPSHOT_DIR is written again'));
+      expect(await serving.metrics()).toMatch(/^fleetbook_dump_failing\{.*\} 0$/m);
+      expect((await serving.ready()).checks).not.toHaveProperty('dump');
       const expected = (await serving.get(paths()[1] ?? '', token)).all;
       await until(() => has(disk, ...KINDS));
       await kill(serving);
