@@ -85,9 +85,9 @@ async function fillDatabase(sql: Sql): Promise<void> {
   await sql`insert into users (id, organization_id, first_name, last_name) values (1, 1, 'Ann', 'Bench')`;
   await sql`
     insert into clusters (id, organization_id, source_id, source_key, source_hash, slug, name, region_id, machine_id, user_id,
-      status, shards, replicas, created_at)
+      status, shards, replicas, created_at, added_by)
     select i, 1, 'plane', i, '', 'cluster-' || i, 'Cluster ' || i, i % ${REGIONS} + 1,
-      (i % ${REGIONS}) * ${perRegion} + i % 2000 % ${perRegion} + 1, 1, 'Active', i % 4 + 1, i % 3 + 1, '2026-01-02T03:04:05.678901'
+      (i % ${REGIONS}) * ${perRegion} + i % 2000 % ${perRegion} + 1, 1, 'Active', i % 4 + 1, i % 3 + 1, '2026-01-02T03:04:05.678901', 1
     from generate_series(0, ${CLUSTERS - 1}) i`;
   await sql`
     insert into disk_types (id, organization_id, region_id, name, unit, price, source_amount, source_per, source_currency)

@@ -130,7 +130,7 @@ CREATE TABLE "clusters" (
 	"created_at" timestamp(6) NOT NULL,
 	"missed_runs" smallint DEFAULT 0 NOT NULL,
 	"retired_at" timestamp(6) with time zone,
-	"added_by" bigint,
+	"added_by" bigint NOT NULL,
 	CONSTRAINT "clusters_natural_key" UNIQUE("source_id","organization_id","source_key"),
 	CONSTRAINT "clusters_of_organization" UNIQUE("organization_id","id")
 );
@@ -158,92 +158,6 @@ CREATE TABLE "disks" (
 	"unit" text NOT NULL,
 	"autoscaling" boolean NOT NULL,
 	CONSTRAINT "disks_organization_id_cluster_id_position_pk" PRIMARY KEY("organization_id","cluster_id","position")
-);
---> statement-breakpoint
-CREATE TABLE "cache_differences" (
-	"document" text PRIMARY KEY NOT NULL,
-	"verdict" text NOT NULL,
-	"version" bigint NOT NULL,
-	"cached" bigint NOT NULL,
-	"found_at" timestamp(6) with time zone DEFAULT now() NOT NULL,
-	"times" integer DEFAULT 1 NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE "export_chunks" (
-	"export_id" bigint NOT NULL,
-	"position" integer NOT NULL,
-	"data" "bytea" NOT NULL,
-	CONSTRAINT "export_chunks_export_id_position_pk" PRIMARY KEY("export_id","position")
-);
---> statement-breakpoint
-CREATE TABLE "exports" (
-	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "exports_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
-	"version" text NOT NULL,
-	"file" text NOT NULL,
-	"coding" text NOT NULL,
-	"bytes" bigint NOT NULL,
-	"rows" bigint NOT NULL,
-	"hash" text NOT NULL,
-	"chunk_bytes" integer NOT NULL,
-	"currency" text,
-	"created_at" timestamp(6) with time zone NOT NULL,
-	CONSTRAINT "exports_natural_key" UNIQUE("version","file","coding")
-);
---> statement-breakpoint
-CREATE TABLE "told_clusters" (
-	"organization_id" integer PRIMARY KEY NOT NULL,
-	"slugs" text[] NOT NULL,
-	"hashes" bigint[] NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE "told_regions" (
-	"region_id" integer PRIMARY KEY NOT NULL,
-	"currency" text,
-	"machine_ids" integer[] NOT NULL,
-	"hashes" bigint[] NOT NULL,
-	"prices" numeric[] NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE "cluster_slugs" (
-	"organization_id" integer NOT NULL,
-	"slug" text NOT NULL,
-	CONSTRAINT "cluster_slugs_organization_id_slug_pk" PRIMARY KEY("organization_id","slug")
-);
---> statement-breakpoint
-CREATE TABLE "feed_changes" (
-	"last" bigint PRIMARY KEY NOT NULL,
-	"count" integer NOT NULL,
-	"at" timestamp(6) with time zone NOT NULL,
-	"organization_id" integer,
-	"region_id" integer,
-	"kinds" text[] NOT NULL,
-	"machine_ids" integer[],
-	"before" numeric[],
-	"after" numeric[],
-	"slugs" text[]
-);
---> statement-breakpoint
-CREATE TABLE "feed_head" (
-	"singleton" boolean PRIMARY KEY DEFAULT true NOT NULL,
-	"position" bigint DEFAULT 0 NOT NULL,
-	"pruned" bigint DEFAULT 0 NOT NULL,
-	"currency" text,
-	"cursor_key" uuid DEFAULT gen_random_uuid() NOT NULL,
-	CONSTRAINT "feed_head_has_one_row" CHECK ("feed_head"."singleton")
-);
---> statement-breakpoint
-CREATE TABLE "lineage" (
-	"singleton" boolean PRIMARY KEY DEFAULT true NOT NULL,
-	"id" uuid DEFAULT gen_random_uuid() NOT NULL,
-	"deployment" uuid DEFAULT gen_random_uuid() NOT NULL,
-	"created_at" timestamp(6) with time zone DEFAULT now() NOT NULL,
-	"database_identity" text,
-	"content" text,
-	"changes_since" timestamp(6) with time zone DEFAULT now() NOT NULL,
-	"currency" text,
-	"providers_version" bigint DEFAULT 1 NOT NULL,
-	"providers_published_version" bigint DEFAULT 0 NOT NULL,
-	CONSTRAINT "lineage_has_one_row" CHECK ("lineage"."singleton")
 );
 --> statement-breakpoint
 CREATE TABLE "alerts" (
@@ -397,6 +311,105 @@ CREATE TABLE "price_book_entries" (
 	CONSTRAINT "prices_are_not_negative" CHECK ("price_book_entries"."price" is null or "price_book_entries"."price" >= 0)
 );
 --> statement-breakpoint
+CREATE TABLE "told_clusters" (
+	"organization_id" integer PRIMARY KEY NOT NULL,
+	"slugs" text[] NOT NULL,
+	"hashes" bigint[] NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "told_regions" (
+	"region_id" integer PRIMARY KEY NOT NULL,
+	"currency" text,
+	"machine_ids" integer[] NOT NULL,
+	"hashes" bigint[] NOT NULL,
+	"prices" numeric[] NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "cache_differences" (
+	"document" text PRIMARY KEY NOT NULL,
+	"verdict" text NOT NULL,
+	"version" bigint NOT NULL,
+	"cached" bigint NOT NULL,
+	"found_at" timestamp(6) with time zone DEFAULT now() NOT NULL,
+	"times" integer DEFAULT 1 NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "cluster_slugs" (
+	"organization_id" integer NOT NULL,
+	"slug" text NOT NULL,
+	CONSTRAINT "cluster_slugs_organization_id_slug_pk" PRIMARY KEY("organization_id","slug")
+);
+--> statement-breakpoint
+CREATE TABLE "export_chunks" (
+	"export_id" bigint NOT NULL,
+	"position" integer NOT NULL,
+	"data" "bytea" NOT NULL,
+	CONSTRAINT "export_chunks_export_id_position_pk" PRIMARY KEY("export_id","position")
+);
+--> statement-breakpoint
+CREATE TABLE "exports" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "exports_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"version" text NOT NULL,
+	"file" text NOT NULL,
+	"coding" text NOT NULL,
+	"bytes" bigint NOT NULL,
+	"rows" bigint NOT NULL,
+	"hash" text NOT NULL,
+	"chunk_bytes" integer NOT NULL,
+	"currency" text,
+	"created_at" timestamp(6) with time zone NOT NULL,
+	CONSTRAINT "exports_natural_key" UNIQUE("version","file","coding")
+);
+--> statement-breakpoint
+CREATE TABLE "feed_changes" (
+	"last" bigint PRIMARY KEY NOT NULL,
+	"count" integer NOT NULL,
+	"at" timestamp(6) with time zone NOT NULL,
+	"organization_id" integer,
+	"region_id" integer,
+	"kinds" text[] NOT NULL,
+	"machine_ids" integer[],
+	"before" numeric[],
+	"after" numeric[],
+	"slugs" text[]
+);
+--> statement-breakpoint
+CREATE TABLE "feed_head" (
+	"singleton" boolean PRIMARY KEY DEFAULT true NOT NULL,
+	"position" bigint DEFAULT 0 NOT NULL,
+	"pruned" bigint DEFAULT 0 NOT NULL,
+	"currency" text,
+	"cursor_key" uuid DEFAULT gen_random_uuid() NOT NULL,
+	CONSTRAINT "feed_head_has_one_row" CHECK ("feed_head"."singleton")
+);
+--> statement-breakpoint
+CREATE TABLE "lineage" (
+	"singleton" boolean PRIMARY KEY DEFAULT true NOT NULL,
+	"id" uuid DEFAULT gen_random_uuid() NOT NULL,
+	"deployment" uuid DEFAULT gen_random_uuid() NOT NULL,
+	"created_at" timestamp(6) with time zone DEFAULT now() NOT NULL,
+	"database_identity" text,
+	"content" text,
+	"changes_since" timestamp(6) with time zone DEFAULT now() NOT NULL,
+	"currency" text,
+	"providers_version" bigint DEFAULT 1 NOT NULL,
+	"providers_published_version" bigint DEFAULT 0 NOT NULL,
+	CONSTRAINT "lineage_has_one_row" CHECK ("lineage"."singleton")
+);
+--> statement-breakpoint
+CREATE TABLE "accepted_prices" (
+	"source_id" text NOT NULL,
+	"region_code" text NOT NULL,
+	"name" text NOT NULL,
+	"amount" numeric NOT NULL,
+	"per" text NOT NULL,
+	"currency" text NOT NULL,
+	"accepted_at" timestamp(6) with time zone DEFAULT now() NOT NULL,
+	"accepted_by" text NOT NULL,
+	"reason" text,
+	CONSTRAINT "accepted_prices_pk" PRIMARY KEY("source_id","region_code","name","amount","per","currency")
+);
+--> statement-breakpoint
 CREATE TABLE "cluster_changes" (
 	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "cluster_changes_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"run_id" bigint,
@@ -407,6 +420,33 @@ CREATE TABLE "cluster_changes" (
 	"change" text NOT NULL,
 	"before" jsonb NOT NULL,
 	"after" jsonb DEFAULT '{}' NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "held_batches" (
+	"id" integer PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "held_batches_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 2147483647 START WITH 1 CACHE 1),
+	"source_id" text NOT NULL,
+	"run_id" bigint NOT NULL,
+	"broken" jsonb NOT NULL,
+	"worst" jsonb NOT NULL,
+	"status" text DEFAULT 'pending' NOT NULL,
+	"created_at" timestamp(6) with time zone DEFAULT now() NOT NULL,
+	"held_since" timestamp(6) with time zone DEFAULT now() NOT NULL,
+	"read_at" timestamp(6) with time zone DEFAULT now() NOT NULL,
+	"decided_at" timestamp(6) with time zone,
+	"decided_by" text,
+	"reason" text,
+	"reversible" boolean DEFAULT false NOT NULL,
+	"verified_before" timestamp(6) with time zone,
+	"undone_at" timestamp(6) with time zone,
+	"undone_by" text,
+	"undone_reason" text
+);
+--> statement-breakpoint
+CREATE TABLE "held_items" (
+	"batch_id" integer NOT NULL,
+	"position" integer NOT NULL,
+	"item" jsonb NOT NULL,
+	CONSTRAINT "held_items_batch_id_position_pk" PRIMARY KEY("batch_id","position")
 );
 --> statement-breakpoint
 CREATE TABLE "machine_changes" (
@@ -432,46 +472,6 @@ CREATE TABLE "machine_changes" (
 	"excluded_reason" text,
 	"old_facts" jsonb,
 	"facts" jsonb
-);
---> statement-breakpoint
-CREATE TABLE "accepted_prices" (
-	"source_id" text NOT NULL,
-	"region_code" text NOT NULL,
-	"name" text NOT NULL,
-	"amount" numeric NOT NULL,
-	"per" text NOT NULL,
-	"currency" text NOT NULL,
-	"accepted_at" timestamp(6) with time zone DEFAULT now() NOT NULL,
-	"accepted_by" text NOT NULL,
-	"reason" text,
-	CONSTRAINT "accepted_prices_pk" PRIMARY KEY("source_id","region_code","name","amount","per","currency")
-);
---> statement-breakpoint
-CREATE TABLE "held_batches" (
-	"id" integer PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "held_batches_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 2147483647 START WITH 1 CACHE 1),
-	"source_id" text NOT NULL,
-	"run_id" bigint NOT NULL,
-	"broken" jsonb NOT NULL,
-	"worst" jsonb,
-	"status" text DEFAULT 'pending' NOT NULL,
-	"created_at" timestamp(6) with time zone DEFAULT now() NOT NULL,
-	"held_since" timestamp(6) with time zone DEFAULT now() NOT NULL,
-	"read_at" timestamp(6) with time zone DEFAULT now() NOT NULL,
-	"decided_at" timestamp(6) with time zone,
-	"decided_by" text,
-	"reason" text,
-	"reversible" boolean DEFAULT false NOT NULL,
-	"verified_before" timestamp(6) with time zone,
-	"undone_at" timestamp(6) with time zone,
-	"undone_by" text,
-	"undone_reason" text
-);
---> statement-breakpoint
-CREATE TABLE "held_items" (
-	"batch_id" integer NOT NULL,
-	"position" integer NOT NULL,
-	"item" jsonb NOT NULL,
-	CONSTRAINT "held_items_batch_id_position_pk" PRIMARY KEY("batch_id","position")
 );
 --> statement-breakpoint
 CREATE TABLE "quarantined_rows" (
@@ -574,7 +574,6 @@ ALTER TABLE "disk_types" ADD CONSTRAINT "disk_types_organization_id_organization
 ALTER TABLE "disk_types" ADD CONSTRAINT "disk_types_region_id_regions_id_fk" FOREIGN KEY ("region_id") REFERENCES "public"."regions"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "disks" ADD CONSTRAINT "disks_organization_id_cluster_id_clusters_organization_id_id_fk" FOREIGN KEY ("organization_id","cluster_id") REFERENCES "public"."clusters"("organization_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "disks" ADD CONSTRAINT "disks_organization_id_disk_type_id_disk_types_organization_id_id_fk" FOREIGN KEY ("organization_id","disk_type_id") REFERENCES "public"."disk_types"("organization_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "export_chunks" ADD CONSTRAINT "export_chunks_export_id_exports_id_fk" FOREIGN KEY ("export_id") REFERENCES "public"."exports"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "messages" ADD CONSTRAINT "messages_webhook_organization_webhooks_id_fk" FOREIGN KEY ("webhook") REFERENCES "public"."organization_webhooks"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "organization_webhooks" ADD CONSTRAINT "organization_webhooks_organization_id_organizations_id_fk" FOREIGN KEY ("organization_id") REFERENCES "public"."organizations"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "operator_sessions" ADD CONSTRAINT "operator_sessions_operator_id_operators_id_fk" FOREIGN KEY ("operator_id") REFERENCES "public"."operators"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
@@ -586,6 +585,7 @@ ALTER TABLE "users" ADD CONSTRAINT "users_organization_id_replaced_by_users_orga
 ALTER TABLE "price_book_entries" ADD CONSTRAINT "price_book_entries_organization_id_organizations_id_fk" FOREIGN KEY ("organization_id") REFERENCES "public"."organizations"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "price_book_entries" ADD CONSTRAINT "price_book_entries_provider_id_providers_id_fk" FOREIGN KEY ("provider_id") REFERENCES "public"."providers"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "price_book_entries" ADD CONSTRAINT "price_book_entries_region_id_regions_id_fk" FOREIGN KEY ("region_id") REFERENCES "public"."regions"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "export_chunks" ADD CONSTRAINT "export_chunks_export_id_exports_id_fk" FOREIGN KEY ("export_id") REFERENCES "public"."exports"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "accepted_prices" ADD CONSTRAINT "accepted_prices_source_id_sources_id_fk" FOREIGN KEY ("source_id") REFERENCES "public"."sources"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "held_batches" ADD CONSTRAINT "held_batches_source_id_sources_id_fk" FOREIGN KEY ("source_id") REFERENCES "public"."sources"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "held_batches" ADD CONSTRAINT "held_batches_run_id_sync_runs_id_fk" FOREIGN KEY ("run_id") REFERENCES "public"."sync_runs"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
@@ -605,9 +605,6 @@ CREATE UNIQUE INDEX "clusters_slug" ON "clusters" USING btree ("organization_id"
 CREATE INDEX "clusters_by_machine" ON "clusters" USING btree ("machine_id");--> statement-breakpoint
 CREATE INDEX "clusters_by_region" ON "clusters" USING btree ("region_id");--> statement-breakpoint
 CREATE INDEX "clusters_by_run" ON "clusters" USING btree ("added_by");--> statement-breakpoint
-CREATE INDEX "cache_differences_by_time" ON "cache_differences" USING btree ("found_at");--> statement-breakpoint
-CREATE INDEX "feed_changes_by_organization" ON "feed_changes" USING btree ("organization_id","last");--> statement-breakpoint
-CREATE INDEX "feed_changes_by_time" ON "feed_changes" USING btree ("at");--> statement-breakpoint
 CREATE UNIQUE INDEX "one_open_alert_per_key" ON "alerts" USING btree ("key") WHERE resolved_at is null;--> statement-breakpoint
 CREATE INDEX "alerts_by_key" ON "alerts" USING btree ("key");--> statement-breakpoint
 CREATE INDEX "alerts_by_time" ON "alerts" USING btree ("opened_at");--> statement-breakpoint
@@ -627,11 +624,14 @@ CREATE INDEX "tokens_by_organization" ON "tokens" USING btree ("organization_id"
 CREATE INDEX "tokens_dirty" ON "tokens" USING btree ("id") WHERE published_version < version;--> statement-breakpoint
 CREATE INDEX "users_replaced" ON "users" USING btree ("replaced_by") WHERE replaced_by is not null;--> statement-breakpoint
 CREATE INDEX "price_book_entries_by_organization" ON "price_book_entries" USING btree ("organization_id");--> statement-breakpoint
+CREATE INDEX "cache_differences_by_time" ON "cache_differences" USING btree ("found_at");--> statement-breakpoint
+CREATE INDEX "feed_changes_by_organization" ON "feed_changes" USING btree ("organization_id","last");--> statement-breakpoint
+CREATE INDEX "feed_changes_by_time" ON "feed_changes" USING btree ("at");--> statement-breakpoint
 CREATE INDEX "cluster_changes_by_time" ON "cluster_changes" USING btree ("changed_at");--> statement-breakpoint
 CREATE INDEX "cluster_changes_by_organization" ON "cluster_changes" USING btree ("organization_id","cluster_id","id");--> statement-breakpoint
+CREATE UNIQUE INDEX "one_pending_batch_per_source" ON "held_batches" USING btree ("source_id") WHERE status = 'pending';--> statement-breakpoint
 CREATE INDEX "machine_changes_by_time" ON "machine_changes" USING btree ("changed_at");--> statement-breakpoint
 CREATE INDEX "machine_changes_by_machine" ON "machine_changes" USING btree ("machine_id","id");--> statement-breakpoint
-CREATE UNIQUE INDEX "one_pending_batch_per_source" ON "held_batches" USING btree ("source_id") WHERE status = 'pending';--> statement-breakpoint
 CREATE INDEX "region_freshness_by_region" ON "region_freshness" USING btree ("region_id");--> statement-breakpoint
 CREATE INDEX "schedule_slots_due" ON "schedule_slots" USING btree ("due_at") WHERE due_at is not null;--> statement-breakpoint
 CREATE INDEX "sync_runs_by_source" ON "sync_runs" USING btree ("source_id","id");--> statement-breakpoint

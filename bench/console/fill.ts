@@ -123,10 +123,10 @@ async function addOrganizations(sql: Sql, { organizations, sources }: ConsoleSiz
       where m.excluded_reason is null order by m.id limit 1
     )
     insert into clusters (organization_id, source_id, source_key, source_hash, slug, name, region_id, machine_id,
-      user_id, status, shards, replicas, created_at)
+      user_id, status, shards, replicas, created_at, added_by)
     select u.organization_id, 'source-' || lpad((${sources - CONTROL_PLANES} + 1 + u.organization_id % ${CONTROL_PLANES}::int)::text, 3, '0'),
       u.organization_id || '/' || n, sha256((u.organization_id || '/' || n)::bytea), 'cluster-' || n, 'Cluster ' || n,
-      region_id, machine_id, u.id, 'Active', 3, 1, timestamp '2026-02-14 10:11:26' + n * interval '1 hour'
+      region_id, machine_id, u.id, 'Active', 3, 1, timestamp '2026-02-14 10:11:26' + n * interval '1 hour', 1
     from place, users u, generate_series(1, ${CLUSTERS_EACH}) n`;
 }
 
@@ -170,7 +170,8 @@ async function addHeld(sql: Sql, held: number): Promise<void> {
       select id, 49, now(), now() - interval '2 minutes', now() - interval '1 minute', 2600, 'held' from chosen
       returning id, source_id
     )
-    insert into held_batches (source_id, run_id, broken) select source_id, id, ${sql.json(broken)} from runs`;
+    insert into held_batches (source_id, run_id, broken, worst)
+    select source_id, id, ${sql.json(broken)}, '{"rows": [], "total": 0}' from runs`;
   await sql`
     insert into held_items (batch_id, position, item)
     select b.id, row_number() over (partition by b.id order by r.code), jsonb_build_object('kind', 'region', 'code',

@@ -98,10 +98,10 @@ async function addOrganizations(
     select id, ${regionId}, 'gp2', 'Decimal', 0.00000000045, 0.0000197, 'month', 'USD' from organizations`;
   await sql`
     insert into clusters (organization_id, source_id, source_key, source_hash, slug, name, region_id, machine_id,
-                          user_id, status, shards, replicas, created_at)
+                          user_id, status, shards, replicas, created_at, added_by)
     select u.organization_id, 'plane', u.organization_id || '/' || n, ${randomBytes(32)}, 'cluster-' || n,
            'Cluster ' || n, ${regionId}, ${machineId}, u.id, 'Active', 3, 1,
-           timestamp '2022-02-14 10:11:26.567713' + n * interval '1 hour'
+           timestamp '2022-02-14 10:11:26.567713' + n * interval '1 hour', 1
     from users u, generate_series(1, ${clustersPerOrganization}::integer) n`;
   await sql`
     insert into disks (organization_id, cluster_id, position, disk_type_id, size, unit, autoscaling)

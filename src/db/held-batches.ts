@@ -1,6 +1,5 @@
 /** Held batches and the decisions about them. `sync/runs/hold.ts` stores the batches. */
 
-import type { HeldSample } from '../domain/held-sample.ts';
 import type { Decider } from '../domain/operator.ts';
 import { auditRow } from './audit.ts';
 import type { ConnectionDatabase, Database } from './connection/client.ts';
@@ -18,12 +17,10 @@ import {
 import { rfc3339 } from './connection/statements.ts';
 import { heldBatches, heldItems as storedItems } from './schema.ts';
 
-type Stored = Omit<typeof heldBatches.$inferSelect, 'runId' | 'broken' | 'worst' | 'verifiedBefore'>;
+type Stored = Omit<typeof heldBatches.$inferSelect, 'runId' | 'broken' | 'verifiedBefore'>;
 
 export interface BatchRecord extends Readonly<Stored> {
   readonly broken: readonly { guard: string; found: number; limit: number; detail: string }[];
-  /** Null for a batch of an earlier release. */
-  readonly worst: HeldSample | null;
   readonly items: number;
 }
 
@@ -43,12 +40,11 @@ export async function batchRecord(db: Database, batchId: number): Promise<BatchR
 }
 
 function records(db: Database, condition: SQL) {
-  const { id, sourceId, status, decidedBy, reason, reversible, undoneBy, undoneReason } = heldBatches;
+  const { id, sourceId, status, decidedBy, reason, reversible, undoneBy, undoneReason, worst } = heldBatches;
   return db
     .select({
-      ...{ id, sourceId, status, decidedBy, reason, reversible, undoneBy, undoneReason },
+      ...{ id, sourceId, status, decidedBy, reason, reversible, undoneBy, undoneReason, worst },
       broken: sql<BatchRecord['broken']>`${heldBatches.broken}`,
-      worst: sql<BatchRecord['worst']>`${heldBatches.worst}`,
       createdAt: rfc3339(heldBatches.createdAt),
       heldSince: rfc3339(heldBatches.heldSince),
       readAt: rfc3339(heldBatches.readAt),

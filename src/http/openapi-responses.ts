@@ -56,11 +56,6 @@ export const FILE_HEADERS = {
     'Identifies the state of the catalogue in the file',
     'w2Yv0rIq3c8kT5dJm1xZfA',
   ),
-  'Fleetbook-Experimental': header(
-    'Only for experimental files: what may change with any release',
-    'columns may change',
-    false,
-  ),
 };
 
 export function problems(

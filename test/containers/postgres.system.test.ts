@@ -72,9 +72,9 @@ async function insertClusters(sql: Sql): Promise<void> {
       values (${id}, ${id}, ${id + 1}, 'gp2', 'Decimal', 0.1, 0.1, 'minute', 'USD')`;
     await sql`
       insert into clusters (id, organization_id, source_id, source_key, source_hash, slug, name, region_id, machine_id,
-                            user_id, status, shards, replicas, created_at)
+                            user_id, status, shards, replicas, created_at, added_by)
       values (${id}, ${id}, 'clusters', 'k', '\\x00', 'same-slug', ${slug}, ${id + 1}, ${id}, ${id}, 'Active', 1, 1,
-              '2022-02-14T10:11:26.567713')`;
+              '2022-02-14T10:11:26.567713', 1)`;
     await sql`
       insert into disks (organization_id, cluster_id, position, disk_type_id, size, unit, autoscaling)
       values (${id}, ${id}, 0, ${id}, 150, 'GB', false)`;

@@ -5,8 +5,8 @@ import { statusCommand } from '../../src/cli/status.ts';
 import { inspectConfig } from '../../src/config/config.ts';
 import { readSourceFacts, workerProblem } from '../../src/db/problems.ts';
 import { sourceStatus } from '../../src/db/sources.ts';
-import { judgeSources, otherProblems } from '../../src/features/console/routes/overview.ts';
 import { sourceOfAlert } from '../../src/domain/alert.ts';
+import { judgeSources, otherProblems } from '../../src/features/console/routes/overview.ts';
 import { findConditions } from '../../src/features/notifications/conditions.ts';
 import { DEFAULT_RULES } from '../../src/features/notifications/settings.ts';
 import { offer, openScene, region, type Scene } from '../sync/scene.ts';
@@ -72,8 +72,9 @@ const fail =
     sql`insert into sync_runs (source_id, fence, outcome, error, finished_at)
       select ${ID}, 0, 'failed', 'answers 503', now() from generate_series(1, ${times}::int)`;
 const hold: Change = (sql) => sql`
-  insert into held_batches (source_id, run_id, broken)
-  select ${ID}, max(id), '[{"guard": "priceRatio", "found": 2, "limit": 1, "detail": "prices rise"}]' from sync_runs`;
+  insert into held_batches (source_id, run_id, broken, worst)
+  select ${ID}, max(id), '[{"guard": "priceRatio", "found": 2, "limit": 1, "detail": "prices rise"}]',
+    '{"rows": [], "total": 0}' from sync_runs`;
 const age =
   (hours: number): Change =>
   (sql) =>

@@ -105,9 +105,9 @@ export async function addCluster(sql: Sql, organizationId: number, fields: Clust
       insert into users (organization_id, first_name, last_name) values (${organizationId}, 'Ann', ${slug}) returning id
     ), added as (
       insert into clusters (organization_id, source_id, source_key, source_hash, slug, name, region_id, machine_id,
-                            user_id, status, shards, replicas, created_at)
+                            user_id, status, shards, replicas, created_at, added_by)
       select ${organizationId}, ${source}, ${slug}, ${hash}, ${slug}, ${name}, ${regionId}, ${machineId}, id, 'Active',
-             3, 1, ${createdAt}::text::timestamp from creator
+             3, 1, ${createdAt}::text::timestamp, 1 from creator
       returning id
     ), raised as (
       update organizations set clusters_version = clusters_version + 1 where id = ${organizationId}

@@ -41,9 +41,9 @@ describe('two control planes that report clusters of the same organizations at o
     // Both runs reach this point in the middle of their rows.
     await held.sql`
       insert into clusters (organization_id, source_id, source_key, source_hash, slug, name, region_id, machine_id,
-                            user_id, status, shards, replicas, created_at)
+                            user_id, status, shards, replicas, created_at, added_by)
       select organization_id, source_id, taken, source_hash, taken, name, region_id, machine_id, user_id, status, shards,
-             replicas, created_at
+             replicas, created_at, added_by
       from clusters, unnest(array['held', 'held-too']) taken where organization_id = ${organization}`;
     const named = (key: string, name: string) => cluster(key, { name });
     const both = [

@@ -132,7 +132,7 @@ async function showDecided(
     const head = [headline(batch), decision(batch), ...trailLines(batch, trail)];
     const text = head.map((line) => wrapped(line, width)).join('');
     if (run && diff) return `${text}\nwhat its approval changed:\n${diffLines(run, diff, width)}`;
-    return batch.worst ? text + worstRows(batch.worst) : text;
+    return text + worstRows(batch.worst);
   });
 }
 

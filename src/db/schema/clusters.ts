@@ -51,7 +51,7 @@ export const clusters = pgTable(
     missedRuns: c.smallint('missed_runs').notNull().default(0),
     retiredAt: instant('retired_at'),
     /** The run that added it. */
-    addedBy: c.bigint('added_by', { mode: 'number' }),
+    addedBy: c.bigint('added_by', { mode: 'number' }).notNull(),
   }),
   (t) => [
     unique('clusters_natural_key').on(t.sourceId, t.organizationId, t.sourceKey),

@@ -1,3 +1,4 @@
+import type { HeldSample } from '../../domain/held-sample.ts';
 import type { ReasonGroup } from '../../domain/rejected-rows.ts';
 import {
   CLUSTER_CHANGES,
@@ -121,8 +122,7 @@ export const heldBatches = pgTable(
       .notNull()
       .references(() => syncRuns.id),
     broken: c.jsonb('broken').notNull(),
-    /** A `HeldSample` of domain/held-sample.ts; null for a batch of an earlier release. */
-    worst: c.jsonb('worst'),
+    worst: c.jsonb('worst').$type<HeldSample>().notNull(),
     status: c
       .text('status', { enum: ['pending', 'approved', 'rejected', 'superseded', 'undone'] })
       .notNull()

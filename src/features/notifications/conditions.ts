@@ -90,7 +90,8 @@ function heldBatch({ id, sourceId, heldSince, broken, items, worst }: BatchRecor
       heldSince,
       broken,
       items,
-      ...(worst && { rows: worst.rows, more: worst.total - worst.rows.length }),
+      rows: worst.rows,
+      more: worst.total - worst.rows.length,
       decide: `fleetbook hold show ${sourceId}`,
     },
   };

@@ -15,7 +15,6 @@ const EXPOSED = [
   'Fleetbook-Currency',
   'Fleetbook-Tier',
   'Fleetbook-Export-Version',
-  'Fleetbook-Experimental',
   'X-Request-Id',
   'Retry-After',
   'RateLimit-Limit',

@@ -59,7 +59,7 @@ const held: BatchRecord = {
   readAt: '2026-05-04T11:00:00Z',
   broken: [{ guard: 'priceRatio', found: 100, limit: 10, detail: 'prices rise by 100' }],
   items: 10,
-  worst: null,
+  worst: { rows: [], total: 0 },
   status: 'pending',
   decidedAt: null,
   decidedBy: null,

@@ -149,12 +149,6 @@ describe('an alert about a held batch', () => {
       details: { batch: younger?.id },
     });
   });
-
-  it('has no rows of a batch of an earlier release', async () => {
-    await holdMachines();
-    await scene.sql`update held_batches set worst = null`;
-    expect(detailsOf(await sentText())).not.toHaveProperty('rows');
-  });
 });
 
 describe('a sample of a batch', () => {

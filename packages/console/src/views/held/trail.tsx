@@ -75,7 +75,7 @@ export function StoredDiff({ run, place }: { run: number; place: Place }) {
 
 /** Lists sample rows of a batch after its full rows were deleted. */
 export function WorstRows({ worst }: Pick<ShownBatch, 'worst'>) {
-  if (worst === null || worst.rows.length === 0) return null;
+  if (worst.rows.length === 0) return null;
   return (
     <section aria-labelledby="worst">
       <h2 id="worst">Held changes</h2>
