@@ -46,10 +46,10 @@ const run = async () => {
 };
 /** The outcome of the last run, and each of its requests. */
 async function last() {
-  const { sql } = worker.store;
-  const [row] = (await sourceRuns(sql, 'hetzner', { limit: 1 })).rows;
+  const { db } = worker.store;
+  const [row] = (await sourceRuns(db, 'hetzner', { limit: 1 })).rows;
   if (row === undefined) return expect.unreachable('it ran');
-  const requests = await runRequests(sql, row.id);
+  const requests = await runRequests(db, row.id);
   const rows = requests?.kept.map(
     ({ address, status, attempts }) => `${status} ${address.replace(upstream.url, '')} ${attempts}`,
   );

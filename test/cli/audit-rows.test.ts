@@ -1,7 +1,7 @@
 /** Commands that change something outside of a register also write a row to the audit log. */
 
-import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openStore } from '../../src/db/connection/connect.ts';
 import { readLineage } from '../../src/db/lineage.ts';
 import { auditRecords } from '../../src/features/console/queries/audit.ts';
 import { type CommandScene, openCommandScene } from '../support/command-scene.ts';
@@ -23,7 +23,7 @@ describe('the audit log', { timeout: 240_000 }, () => {
       ALERT_WEBHOOK_URL: hook.url,
     });
   const last = async () => {
-    const [row] = (await auditRecords(here.scene.sql, { limit: 1 })).rows;
+    const [row] = (await auditRecords(here.scene.store.db, { limit: 1 })).rows;
     return row ?? expect.unreachable('nothing was written');
   };
 
@@ -81,9 +81,8 @@ describe('the audit log', { timeout: 240_000 }, () => {
     const migrate = () => runCommand(['migrate', '--by', 'ada'], { DATABASE_URL: empty.url });
     expect((await migrate()).code).toBe(0);
     expect((await migrate()).code).toBe(0);
-    const sql = postgres(empty.url, { max: 1 });
-    const { total, rows } = await auditRecords(sql, {});
-    await sql.end();
+    await using store = openStore({ url: empty.url, role: 'owner' });
+    const { total, rows } = await auditRecords(store.db, {});
     expect(total).toBe(1);
     expect(rows).toMatchObject([{ action: 'database.migrate', by: 'ada', subject: { kind: 'database' } }]);
     const applied = rows[0]?.details.applied as string[];

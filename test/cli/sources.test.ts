@@ -80,7 +80,7 @@ fleetbook: 1 of 3 sources failed: unknown
   expect((await run('source', 'cancel', 'one', 'two')).stdout).toBe(
     'one: has no current run\ntwo: has no current run\n',
   );
-  const audited = (await auditRecords(store.sql, {})).rows
+  const audited = (await auditRecords(store.db, {})).rows
     .filter(({ action }) => action.startsWith('source.'))
     .map(({ action, subject, reason }) => `${action} ${subject.id}: ${reason}`);
   expect(audited.slice(0, 4)).toEqual([

@@ -28,7 +28,7 @@ const ADA: Decider = { by: 'ada', how: 'console', address: '192.0.2.7', reason: 
 const REFUSED: Decider = { ...ADA, how: 'by hand' as Way };
 
 const changes = (by = ADA): Administration => administration(scene.store.db, by);
-const log = async () => (await auditRecords(scene.store.sql, {})).rows.toReversed();
+const log = async () => (await auditRecords(scene.store.db, {})).rows.toReversed();
 const auditRows = async () =>
   (await log()).map(({ action, subject, by }) => `${by} ${action} ${subject.kind} ${subject.id}`);
 const organization = async (slug: string) =>
@@ -262,9 +262,8 @@ describe('the log', () => {
   it('has pages, and filters by time and subject', async () => {
     for (const slug of ['a', 'b', 'c']) await changes().createOrganization(slug, slug);
     await changes().renameOrganization('b', 'B');
-    const { sql } = scene.store;
     const ids = async (query: Parameters<typeof auditRecords>[1]) => {
-      const { total, rows } = await auditRecords(sql, query);
+      const { total, rows } = await auditRecords(scene.store.db, query);
       return [total, rows.map(({ id }) => id)];
     };
     expect(await ids({ limit: 2 })).toEqual([4, [4, 3]]);

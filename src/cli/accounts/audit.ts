@@ -30,7 +30,7 @@ export async function auditCommand(env: Environment, options: AuditOptions): Pro
   const subject = options.subject === undefined ? undefined : readSubject(options.subject);
   const { by, action } = options;
   await using database = openDatabase(env);
-  const { total, rows } = await auditRecords(database.sql, { since, by, action, subject, limit });
+  const { total, rows } = await auditRecords(database.db, { since, by, action, subject, limit });
   show(options, { total, rows }, () => {
     if (total > 0) return auditTable(rows) + moreLine(rows.length, total);
     const isFiltered = by !== undefined || action !== undefined || subject !== undefined;

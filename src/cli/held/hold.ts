@@ -125,8 +125,8 @@ async function showDecided(
   options: Json,
 ): Promise<void> {
   const trail = await batchTrail(db, batch.id);
-  const run = trail.storedBy === null ? undefined : await runRecord(db.$client, trail.storedBy);
-  const diff = run && (await diffOf(db.$client, run, limit));
+  const run = trail.storedBy === null ? undefined : await runRecord(db, trail.storedBy);
+  const diff = run && (await diffOf(db, run, limit));
   show(options, { ...batch, trail, stored: run && diff ? runJson(run, diff) : null }, () => {
     const width = lineWidth();
     const head = [headline(batch), decision(batch), ...trailLines(batch, trail)];

@@ -1,37 +1,35 @@
-import type { Sql } from '../../db/connection/client.ts';
+import type { Database } from '../../db/connection/client.ts';
 import { factsChange } from '../../domain/machine-facts.ts';
 import { CLUSTER_CHANGES, CLUSTER_FIELDS, MACHINE_CHANGES } from '../../domain/run.ts';
 import {
+  type ChangeScope,
   type ClusterChange,
   type ClusterChanges,
   clusterChanges,
-} from '../../features/console/queries/cluster-changes.ts';
-import {
-  type ChangeScope,
   type MachineChange,
   type MachineChanges,
   type MachineState,
   machineChanges,
-} from '../../features/console/queries/machine-changes.ts';
+} from '../../features/console/queries/changes.ts';
 import { alignedLines, memoryText, moreLine, wrapped } from '../terminal/output.ts';
 
 export const lineWidth = (): number => Math.max(80, process.stdout.columns ?? 80);
 
 /** Reads at most `limit` rows of each kind; undefined for all. */
 export async function machinePages(
-  sql: Sql,
+  db: Database,
   scope: ChangeScope,
   limit: number | undefined,
 ): Promise<MachineChanges> {
-  return inPages(MACHINE_CHANGES, limit, (rows, kinds) => machineChanges(sql, scope, { limit: rows }, kinds));
+  return inPages(MACHINE_CHANGES, limit, (rows, kinds) => machineChanges(db, scope, { limit: rows }, kinds));
 }
 
 export async function clusterPages(
-  sql: Sql,
+  db: Database,
   scope: ChangeScope,
   limit: number | undefined,
 ): Promise<ClusterChanges> {
-  return inPages(CLUSTER_CHANGES, limit, (rows, kinds) => clusterChanges(sql, scope, { limit: rows }, kinds));
+  return inPages(CLUSTER_CHANGES, limit, (rows, kinds) => clusterChanges(db, scope, { limit: rows }, kinds));
 }
 
 async function inPages<Kind extends string, Row>(

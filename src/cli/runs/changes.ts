@@ -1,8 +1,11 @@
 import type { Command } from 'commander';
 import type { CommandContext } from '../../app/feature.ts';
 import type { Environment } from '../../config/config.ts';
-import type { ClusterChanges } from '../../features/console/queries/cluster-changes.ts';
-import { changesKeptSince, type MachineChanges } from '../../features/console/queries/machine-changes.ts';
+import {
+  type ClusterChanges,
+  changesKeptSince,
+  type MachineChanges,
+} from '../../features/console/queries/changes.ts';
 import { knownProvider } from '../terminal/find-named.ts';
 import { openDatabase } from '../terminal/open.ts';
 import { addRows, type PageOptions, PROVIDER, pageLimit, readSince } from '../terminal/options.ts';
@@ -24,12 +27,12 @@ export async function changesCommand(
   const now = new Date();
   const since = readSince(options.since, now).toISOString();
   await using database = openDatabase(env);
-  const { sql, db } = database;
+  const { db } = database;
   const provider = (await knownProvider(db, options.provider))?.name;
-  const keptSince = await changesKeptSince(sql);
+  const keptSince = await changesKeptSince(db);
   const scope = { since, provider };
-  const machines = await machinePages(sql, scope, limit);
-  const clusters = await clusterPages(sql, scope, limit);
+  const machines = await machinePages(db, scope, limit);
+  const clusters = await clusterPages(db, scope, limit);
   const isComplete = Date.parse(since) >= Date.parse(keptSince);
   const found = { since, keptSince, isComplete, provider: provider ?? null, machines, clusters };
   show(options, found, () => changesText(found, now, lineWidth()));

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import type { CommandContext } from '../../app/feature.ts';
 import type { Environment } from '../../config/config.ts';
-import type { Sql } from '../../db/connection/client.ts';
+import type { Database } from '../../db/connection/client.ts';
 import { sourceKind } from '../../db/sources.ts';
 import { type Caused, causeInWords, type Naming, type RunRequests } from '../../domain/run.ts';
 import { bytesInWords, msInWords } from '../../domain/text/quantities.ts';
+import { isKept, type RunDiff, unshown } from '../../features/console/queries/changes.ts';
 import { type RunRecord, runRecord, runRequests, sourceRuns } from '../../features/console/queries/runs.ts';
-import { isKept, type RunDiff, unshown } from '../../features/console/queries/timeline.ts';
 import { knownSource } from '../sources/rejected.ts';
 import { CommandFailure } from '../terminal/failure.ts';
 import { openDatabase } from '../terminal/open.ts';
@@ -32,9 +32,9 @@ export function define(program: Command, { env }: CommandContext): void {
 export async function runsCommand(env: Environment, sourceId: string, options: PageOptions): Promise<void> {
   const limit = pageLimit(options);
   await using database = openDatabase(env);
-  const { sql, db } = database;
+  const { db } = database;
   knownSource(sourceId, await sourceKind(db, sourceId));
-  const page = await sourceRuns(sql, sourceId, { limit });
+  const page = await sourceRuns(db, sourceId, { limit });
   show(options, { source: sourceId, ...page }, () =>
     page.total === 0
       ? `${sourceId}: no run is stored`
@@ -76,13 +76,13 @@ export async function runCommand(env: Environment, text: string, options: PageOp
   const limit = pageLimit(options);
   const id = readId(text, 'run number', '`fleetbook runs <source>` shows');
   await using database = openDatabase(env);
-  const { sql } = database;
-  const run = await runRecord(sql, id);
+  const { db } = database;
+  const run = await runRecord(db, id);
   if (run === undefined) {
     throw new CommandFailure(`there is no run ${id}, or it is deleted; see: fleetbook runs <source>`);
   }
-  const diff = await diffOf(sql, run, limit);
-  const requests = await runRequests(sql, id);
+  const diff = await diffOf(db, run, limit);
+  const requests = await runRequests(db, id);
   show(options, { ...runJson(run, diff), requests }, () => {
     const text = runText(run, diff, lineWidth());
     return requests === null ? text : `${text}\n${requestsText(requests, limit, lineWidth())}`;
@@ -95,12 +95,12 @@ export function runJson(run: RunRecord, diff: RunDiff) {
 }
 
 export async function diffOf(
-  sql: Sql,
+  db: Database,
   { kind, id: runId }: RunRecord,
   limit: number | undefined,
 ): Promise<RunDiff> {
-  if (kind === 'catalogue') return { of: 'machines', ...(await machinePages(sql, { runId }, limit)) };
-  if (kind === 'clusters') return { of: 'clusters', ...(await clusterPages(sql, { runId }, limit)) };
+  if (kind === 'catalogue') return { of: 'machines', ...(await machinePages(db, { runId }, limit)) };
+  if (kind === 'clusters') return { of: 'clusters', ...(await clusterPages(db, { runId }, limit)) };
   return { of: 'rates' };
 }
 

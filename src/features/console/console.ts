@@ -50,7 +50,7 @@ const OVERVIEW_MS = 500;
 
 export function openConsole(context: OpsContext, checkEveryMs?: number): OpsPart {
   const { config, queues } = context;
-  const { sql, db } = context.closing.use(
+  const { db } = context.closing.use(
     openStore({
       url: databaseUrl(config),
       role: 'worker',
@@ -66,7 +66,7 @@ export function openConsole(context: OpsContext, checkEveryMs?: number): OpsPart
   const stored = shared(async (): Promise<Stored> => {
     const [facts, strips, alerts] = await Promise.all([
       readSourceFacts(db, sources),
-      sourceStrips(sql, STRIP),
+      sourceStrips(db, STRIP),
       openAlerts(db),
     ]);
     return { ...facts, strips, alerts };
@@ -79,7 +79,7 @@ export function openConsole(context: OpsContext, checkEveryMs?: number): OpsPart
   return {
     addPages: (app) => addAssets(app, inPackage('dist', 'console'), PAGES),
     addApi(api, { changed }) {
-      const routes: ConsoleContext = { ...context, sql, db, sources, stored, changed };
+      const routes: ConsoleContext = { ...context, db, sources, stored, changed };
       // The streams must end before the server waits for the end of its connections.
       api.addHook('preClose', async () => feed[Symbol.dispose]());
       api.addHook('preHandler', async ({ method, url }, reply) => {

@@ -46,7 +46,7 @@ const post = async (url: string, payload: object, name = 'zoe') => {
 const found = async (query = '') =>
   (await get(`/api/organizations?limit=1000${query}`)) as FoundOrganizations;
 const newest = async (): Promise<AuditRecord> => {
-  const { rows } = await auditRecords(scene.worker.store.sql, { limit: 1 });
+  const { rows } = await auditRecords(scene.worker.store.db, { limit: 1 });
   return rows[0] ?? expect.unreachable('no row');
 };
 
@@ -228,7 +228,7 @@ describe('tokens', () => {
       details: { organization: 'acme', name: 'ci' },
     });
     const answers = [await tokens('acme'), await get('/api/audit', 'zoe'), await found()];
-    const { rows } = await auditRecords(scene.worker.store.sql, {});
+    const { rows } = await auditRecords(scene.worker.store.db, {});
     expect(JSON.stringify([answers, rows])).not.toContain(made.token);
     expect((await tokens('acme')).rows[0]).toMatchObject({
       id: made.id,

@@ -42,7 +42,7 @@ const send = async () => {
 const alerts = async () => (await scene.get('/api/alerts')) as AlertsAnswer;
 const deliveries = async (query = '') =>
   (await scene.get(`/api/alerts/deliveries${query}`)) as DeliveriesAnswer;
-const latest = async () => (await auditRecords(scene.worker.store.sql, { limit: 1 })).rows[0];
+const latest = async () => (await auditRecords(scene.worker.store.db, { limit: 1 })).rows[0];
 
 describe('alerts', () => {
   it('have rules and webhooks, without the webhooks’ addresses', async () => {

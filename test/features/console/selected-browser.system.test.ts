@@ -19,7 +19,7 @@ describe('several sources in a browser', needs(hasChromium, CHROMIUM), () => {
   afterAll(() => closing.disposeAsync());
 
   const audited = async () =>
-    (await auditRecords(scene.worker.store.sql, {})).rows
+    (await auditRecords(scene.worker.store.db, {})).rows
       .filter(({ action }) => action.startsWith('source.'))
       .map(({ action, by, subject, reason }) => `${action} ${subject.id} ${by}: ${reason}`);
 

@@ -22,7 +22,7 @@ afterAll(() => scene[Symbol.asyncDispose]());
 
 const source = async (id: string) => (await scene.get(`/api/sources/${id}`)) as SourceAnswer;
 const audited = async () =>
-  (await auditRecords(scene.worker.store.sql, {})).rows
+  (await auditRecords(scene.worker.store.db, {})).rows
     .filter(({ action }) => action.startsWith('source.'))
     .map(({ action, by, subject, reason }) => [action, by, subject.id, reason]);
 const timeline = async (id: string) =>

@@ -127,7 +127,7 @@ describe('a source in the console', () => {
         .sql`select attempt, cause, asked_by from schedule_slots where schedule = 'hetzner'`,
     ).toEqual([{ attempt: 0, cause: 'hand', asked_by: 'OPS_TOKEN' }]);
     const subject = { kind: 'source', id: 'hetzner' };
-    expect((await auditRecords(scene.worker.store.sql, { subject })).rows).toMatchObject([
+    expect((await auditRecords(scene.worker.store.db, { subject })).rows).toMatchObject([
       { action: 'source.run', by: 'OPS_TOKEN', how: 'token', address: '127.0.0.1' },
       { action: 'source.run' },
     ]);
@@ -141,5 +141,5 @@ describe('a source in the console', () => {
 
 it('has an empty timeline if nothing happened', async () => {
   const page = { before: undefined, limit: 10 };
-  expect(await sourceTimeline(scene.worker.store.sql, 'nowhere', page)).toEqual([]);
+  expect(await sourceTimeline(scene.worker.store.db, 'nowhere', page)).toEqual([]);
 });

@@ -65,7 +65,7 @@ describe('an acknowledged alert', () => {
     const about = { kind: 'source_stale', subject: 'acme' };
     const subject = { kind: 'alert', id: String(id) };
     const { reason, by } = ADA;
-    expect((await auditRecords(scene.sql, { limit: 2 })).rows).toMatchObject([
+    expect((await auditRecords(scene.store.db, { limit: 2 })).rows).toMatchObject([
       { action: 'alert.snooze', by, reason, subject, details: { ...about, until: acknowledgement?.until } },
       { action: 'alert.acknowledge', by, reason, subject, details: { ...about, until: null } },
     ]);
@@ -78,7 +78,7 @@ describe('an acknowledged alert', () => {
     await scene.sql`update alerts set notified_at = now(), resolved_at = now()`;
     expect(await acknowledgeAlert(scene.store.db, id, undefined, ADA)).toBe('over');
     expect(await acknowledgeAlert(scene.store.db, id + 1, undefined, ADA)).toBe('unknown');
-    expect((await auditRecords(scene.sql, {})).total).toBe(0);
+    expect((await auditRecords(scene.store.db, {})).total).toBe(0);
   });
 });
 

@@ -431,7 +431,7 @@ describe('the stored webhooks', () => {
     await openOrganizations();
     const one = await organization('one');
     const { id, secret } = await add('one');
-    const records = JSON.stringify((await auditRecords(scene.sql, {})).rows);
+    const records = JSON.stringify((await auditRecords(scene.store.db, {})).rows);
     expect(records).toContain('webhook.add');
     expect(records).not.toContain('of-a-secret-path');
     expect(records).not.toContain(secret.toString('base64'));

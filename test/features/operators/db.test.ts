@@ -33,7 +33,7 @@ const create = (by = OPERATOR) =>
   createOperator(scene.store.db, by, { name: 'ada', role: 'viewer', token: TERMS });
 const stored = async () =>
   (await scene.sql`select role, disabled_at is not null as disabled from operators`)[0];
-const log = async () => (await auditRecords(scene.store.sql, {})).rows.toReversed();
+const log = async () => (await auditRecords(scene.store.db, {})).rows.toReversed();
 
 /** Opens a session of ada. The result tells if it is live. */
 async function session(): Promise<() => Promise<boolean>> {

@@ -76,4 +76,4 @@ export async function signIn(browser = browserOf(), next = '/') {
 export const problemIn = (body: string) => /<p role="alert">(.*?)<\/p>/.exec(body)?.[1];
 export const who = async (browser: Browser) => (await browser.sendRequest('GET', '/api/session', API)).json();
 const API = { headers: { accept: 'application/json' } };
-export const latest = async (limit = 1) => (await auditRecords(scene.store.sql, { limit })).rows;
+export const latest = async (limit = 1) => (await auditRecords(scene.store.db, { limit })).rows;

@@ -96,7 +96,7 @@ describe('a role', () => {
     expect(await status(as('oscar').sendRequest('PUT', '/queues/api/queues/sync/pause'))).toBe(200);
     expect(await queue.isPaused()).toBe(true);
     await queue.resume();
-    const { rows } = await auditRecords(scene.store.sql, { limit: 1 });
+    const { rows } = await auditRecords(scene.store.db, { limit: 1 });
     expect(rows).toMatchObject([
       {
         by: 'oscar',
@@ -232,7 +232,7 @@ describe('on behalf of a signed-in operator', () => {
   it('the console’s page acts; operator, token, address and reason are recorded', async () => {
     expect(await attempt({ 'sec-fetch-site': 'same-origin' })).toBe(200);
     expect(await pending()).toBe('rejected');
-    const { rows } = await auditRecords(scene.store.sql, { limit: 1 });
+    const { rows } = await auditRecords(scene.store.db, { limit: 1 });
     expect(rows).toMatchObject([
       {
         by: 'oscar',

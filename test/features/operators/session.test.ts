@@ -41,7 +41,7 @@ describe('signing in', () => {
     const { id: tokenId } = issuedTo('ada');
     const by = { name: 'ada', role: 'operator', how: 'console', tokenId };
     expect((await browser.sendRequest('GET', '/api/session')).json()).toEqual(by);
-    const { rows } = await auditRecords(scene.store.sql, { limit: 1 });
+    const { rows } = await auditRecords(scene.store.db, { limit: 1 });
     expect(rows).toMatchObject([
       {
         by: 'ada',
@@ -63,7 +63,7 @@ describe('signing in', () => {
     const secure = await browser.signIn('ada');
     expect(secure.cookies).toEqual([{ name: '__Host-fleetbook-operator', ...ofNoScript, secure: true }]);
     expect(await browser.status()).toBe(200);
-    const { rows } = await auditRecords(scene.store.sql, { limit: 1 });
+    const { rows } = await auditRecords(scene.store.db, { limit: 1 });
     expect(rows[0]?.address).toBe('198.51.100.9');
   });
 
@@ -348,7 +348,7 @@ describe('a session', () => {
     expect(await statuses()).toEqual([401, 200, 200]);
     expect((await browsers[1].signOut(true)).statusCode).toBe(303);
     expect(await statuses()).toEqual([401, 401, 401]);
-    const { rows } = await auditRecords(scene.store.sql, { limit: 1 });
+    const { rows } = await auditRecords(scene.store.db, { limit: 1 });
     expect(rows).toMatchObject([{ by: 'ada', action: 'operator.end-sessions', subject: { id: 'ada' } }]);
   });
 });

@@ -31,7 +31,7 @@ async function pages() {
   return { app, lines, guess, [Symbol.asyncDispose]: () => app.close() };
 }
 const refusals = async () =>
-  (await auditRecords(scene.store.sql, { limit: 100 })).rows.filter(
+  (await auditRecords(scene.store.db, { limit: 100 })).rows.filter(
     ({ action }) => action === 'session.refused',
   );
 

@@ -54,7 +54,7 @@ const stored = async (organization: Organization) =>
 const version = async ({ id }: Organization) =>
   (await scene.sql`select clusters_version as version from organizations where id = ${id}`)[0]?.version;
 const audited = async ({ slug }: Organization) =>
-  (await auditRecords(scene.sql, { subject: { kind: 'organization', id: slug } })).rows;
+  (await auditRecords(scene.store.db, { subject: { kind: 'organization', id: slug } })).rows;
 
 const CLOUD = { provider: 'wölkchen 🚀', discount: '10' };
 const PAST = '2026-01-01';

@@ -48,7 +48,7 @@ describe('a price book in the console', () => {
     });
     expect((await send('GET', BOOK)).body.entries).toEqual([]);
     expect((await send('GET', `${BOOK}?ended=yes`)).body.entries).toMatchObject([{ id, state: 'ended' }]);
-    const { rows } = await auditRecords(scene.worker.store.sql, {
+    const { rows } = await auditRecords(scene.worker.store.db, {
       subject: { kind: 'organization', id: 'acme' },
     });
     expect(rows).toMatchObject([

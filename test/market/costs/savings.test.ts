@@ -58,6 +58,7 @@ it('every place suggests the same machine with the same saving', { timeout: 120_
   const { clusters } = await api.json<CostsDocument>('/v1/costs');
   const ofApi: unknown[] = [];
   const ofConsole: unknown[] = [];
+  const db = databaseOn(scene.sql);
   for (const { slug, known_per_month } of clusters) {
     const { same_region, same_provider, anywhere } = await api.json<AlternativesDocument>(
       `/v1/clusters/${slug}/alternatives?limit=50`,
@@ -70,11 +71,11 @@ it('every place suggests the same machine with the same saving', { timeout: 120_
     expect(anywhere).toEqual(same_provider);
     const [row] = await scene.sql<{ id: number }[]>`
       select id from clusters where organization_id = ${a} and slug = ${slug}`;
-    const shown = await costOfCluster(scene.sql, a, row?.id ?? 0);
+    const shown = await costOfCluster(db, a, row?.id ?? 0);
     expect(shown?.knownPerMonth).toBe(known_per_month);
     if (shown?.best) ofConsole.push([slug, shown.best.id, shown.best.savingPerMonth]);
   }
-  const webhook = await possibleSavings(databaseOn(scene.sql), a, '0', undefined, new Date());
+  const webhook = await possibleSavings(db, a, '0', undefined, new Date());
   const ofWebhook = webhook.clusters.map(({ slug, alternative, saving_per_month }) => [
     slug,
     alternative.id,

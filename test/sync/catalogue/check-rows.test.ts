@@ -66,7 +66,7 @@ describe('unusable rows', () => {
     ];
     await scene.catalogue(items, { limits: LAX });
     await scene.catalogue([region('a'), ...offers('a', 40)]);
-    const [clean, first] = (await sourceRuns(scene.sql, 'acme', { limit: undefined })).rows;
+    const [clean, first] = (await sourceRuns(scene.store.db, 'acme', { limit: undefined })).rows;
     expect(clean?.reasons).toEqual([]);
     expect(first?.reasons).toHaveLength(20);
     expect(first?.reasons[0]).toEqual({

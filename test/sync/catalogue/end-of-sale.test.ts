@@ -1,6 +1,6 @@
 /** A machine with an announced end leaves the catalogue when that time comes, also if its source reports nothing new. */
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { machineChanges } from '../../../src/features/console/queries/machine-changes.ts';
+import { machineChanges } from '../../../src/features/console/queries/changes.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { discontinueEnded } from '../../../src/sync/catalogue/end-of-sale.ts';
 import { retireSource } from '../../../src/sync/runs/retire.ts';
@@ -72,7 +72,7 @@ describe('the sweep', () => {
   it('records a change for each machine, without a run', async () => {
     await scene.catalogue(whole, { limits: LAX });
     await sweep(END);
-    const { rows } = await machineChanges(scene.store.sql, { since: END }, { limit: undefined });
+    const { rows } = await machineChanges(scene.store.db, { since: END }, { limit: undefined });
     expect(rows.map(({ change, name }) => [change, name])).toEqual([
       ['withdrawn', 'both'],
       ['withdrawn', 'retiring'],

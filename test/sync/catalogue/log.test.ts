@@ -8,7 +8,7 @@ import {
   type MachineChange,
   type MachineState,
   machineChanges,
-} from '../../../src/features/console/queries/machine-changes.ts';
+} from '../../../src/features/console/queries/changes.ts';
 import { runRecord, sourceRuns } from '../../../src/features/console/queries/runs.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { retireSource } from '../../../src/sync/runs/retire.ts';
@@ -35,10 +35,10 @@ beforeEach(() => scene.reset());
 
 const ALL = { limit: undefined };
 const changesOf = (scope: ChangeScope, page: { limit: number | undefined; offset?: number } = ALL) =>
-  machineChanges(scene.store.sql, scope, page);
+  machineChanges(scene.store.db, scope, page);
 /** Returns the newest run of a source. */
 async function lastRun(source = 'acme') {
-  const { rows } = await sourceRuns(scene.store.sql, source, { limit: 1 });
+  const { rows } = await sourceRuns(scene.store.db, source, { limit: 1 });
   return rows[0] ?? expect.unreachable();
 }
 /** Returns the newest run with its diff. */
@@ -158,7 +158,7 @@ describe('the diff of a run', () => {
         pages.push(...(await changesOf({ runId: run.id }, { limit, offset })).rows);
       expect(pages).toEqual(rows);
     }
-    const firstPage = await machineChanges(scene.store.sql, { runId: run.id }, ALL, ['added']);
+    const firstPage = await machineChanges(scene.store.db, { runId: run.id }, ALL, ['added']);
     expect(firstPage).toEqual({ totals, rows: rows.slice(6) });
   });
 
@@ -174,8 +174,8 @@ describe('the diff of a run', () => {
       rows: [],
     });
     expect(await scene.rows('machine_changes', 'machines')).toEqual(before);
-    expect(await runRecord(scene.store.sql, 4711)).toBeUndefined();
-    const older = await sourceRuns(scene.store.sql, 'acme', { limit: 1, before: (await lastRun()).id });
+    expect(await runRecord(scene.store.db, 4711)).toBeUndefined();
+    const older = await sourceRuns(scene.store.db, 'acme', { limit: 1, before: (await lastRun()).id });
     expect(older).toMatchObject({ total: 3, rows: [{ outcome: 'unchanged' }] });
   });
 
@@ -204,7 +204,7 @@ describe('old changes', () => {
     await scene.sql`update machine_changes set changed_at = ${at}`;
     await scene.sql`update sync_runs set changed_at = ${at} where changed_at is not null`;
   }
-  const keptSince = async () => Date.parse(await changesKeptSince(scene.store.sql));
+  const keptSince = async () => Date.parse(await changesKeptSince(scene.store.db));
   const DAY = 86_400_000;
 
   it('expire after their time, runs expire after theirs, and the start of the complete history is stored', async () => {
@@ -225,11 +225,11 @@ describe('old changes', () => {
     await age(91);
     await pruneChanges(db, 90);
     expect(await scene.sql`select from machine_changes`).toHaveLength(0);
-    expect(await runRecord(scene.store.sql, run.id)).toMatchObject({ outcome: 'changed', changedAt: null });
+    expect(await runRecord(scene.store.db, run.id)).toMatchObject({ outcome: 'changed', changedAt: null });
     expect((await changesOf({ runId: run.id })).rows).toEqual([]);
     expect((Date.now() - (await keptSince())) / DAY).toBeCloseTo(90, 1);
     await pruneRuns(db);
-    expect(await runRecord(scene.store.sql, run.id)).toBeUndefined();
+    expect(await runRecord(scene.store.db, run.id)).toBeUndefined();
 
     const before = await scene.rows('lineage', 'sync_runs');
     await pruneChanges(db, 90);

@@ -2,7 +2,7 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { heldItems, pendingBatches } from '../../../src/db/held-batches.ts';
 import type { MachineFacts } from '../../../src/domain/machine-facts.ts';
-import { machineChanges } from '../../../src/features/console/queries/machine-changes.ts';
+import { machineChanges } from '../../../src/features/console/queries/changes.ts';
 import { sourceRuns } from '../../../src/features/console/queries/runs.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { previewCatalogue } from '../../../src/sync/catalogue/catalogue.ts';
@@ -54,9 +54,9 @@ const regionVersion = async () =>
 
 /** Returns the changes of the newest run. */
 async function lastDiff() {
-  const { rows } = await sourceRuns(scene.store.sql, 'acme', { limit: 1 });
+  const { rows } = await sourceRuns(scene.store.db, 'acme', { limit: 1 });
   const run = rows[0] ?? expect.unreachable();
-  return machineChanges(scene.store.sql, { runId: run.id }, { limit: undefined });
+  return machineChanges(scene.store.db, { runId: run.id }, { limit: undefined });
 }
 
 it('is stored as reported, and unknown if the source omits it', async () => {

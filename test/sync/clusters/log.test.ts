@@ -5,11 +5,11 @@ import { deleteOrganization } from '../../../src/db/organizations.ts';
 import { deleteUser } from '../../../src/db/users.ts';
 import { CLUSTER_FIELDS } from '../../../src/domain/run.ts';
 import {
+  type ChangeScope,
   type ClusterChange,
   type ClusterState,
   clusterChanges,
-} from '../../../src/features/console/queries/cluster-changes.ts';
-import type { ChangeScope } from '../../../src/features/console/queries/machine-changes.ts';
+} from '../../../src/features/console/queries/changes.ts';
 import { sourceRuns } from '../../../src/features/console/queries/runs.ts';
 import { retireSource } from '../../../src/sync/runs/retire.ts';
 import { LAX, OPERATOR, openScene, type Scene } from '../scene.ts';
@@ -26,9 +26,9 @@ beforeEach(async () => {
 });
 
 const changesOf = (scope: ChangeScope, limit?: number, offset?: number) =>
-  clusterChanges(scene.store.sql, scope, { limit, ...(offset === undefined ? {} : { offset }) });
+  clusterChanges(scene.store.db, scope, { limit, ...(offset === undefined ? {} : { offset }) });
 async function lastDiff() {
-  const { rows } = await sourceRuns(scene.store.sql, 'plane', { limit: 1 });
+  const { rows } = await sourceRuns(scene.store.db, 'plane', { limit: 1 });
   const run = rows[0] ?? expect.unreachable();
   return { run, ...(await changesOf({ runId: run.id })) };
 }

@@ -39,13 +39,13 @@ describe('a cancelled run', () => {
     release();
     expect(await late).toMatchObject({ outcome: 'cancelled', counts: NO_COUNTS });
     expect(await scene.rows('machines', 'regions', 'sources', 'sync_runs', 'lineage')).toEqual(before);
-    expect(await runRecord(scene.store.sql, 2)).toMatchObject({
+    expect(await runRecord(scene.store.db, 2)).toMatchObject({
       outcome: 'cancelled',
       error: 'cancelled by ada@desk: it is right',
       finishedAt: expect.stringMatching(/Z$/),
       seen: null,
     });
-    expect((await auditRecords(scene.store.sql, {})).rows).toMatchObject([
+    expect((await auditRecords(scene.store.db, {})).rows).toMatchObject([
       {
         action: 'source.cancel',
         by: 'ada@desk',
@@ -65,7 +65,7 @@ describe('a cancelled run', () => {
     for (const outcome of ['failed', 'superseded', 'changed'] as const)
       await finishRun(scene.store.db, run, outcome, undefined, NOW, 'too late');
     await scene.begin();
-    expect(await runRecord(scene.store.sql, run.id)).toMatchObject({
+    expect(await runRecord(scene.store.db, run.id)).toMatchObject({
       outcome: 'cancelled',
       error: 'cancelled by ada@desk: it is right',
     });
@@ -108,7 +108,7 @@ describe('a cancellation does nothing', () => {
   it('if another run is live than the given one', async () => {
     const run = await scene.begin();
     expect(await cancel(run.id + 1)).toEqual({ outcome: 'idle' });
-    expect(await runRecord(scene.store.sql, run.id)).toMatchObject({ outcome: 'running' });
+    expect(await runRecord(scene.store.db, run.id)).toMatchObject({ outcome: 'running' });
   });
 
   it('for a run that is committing', async () => {
@@ -121,7 +121,7 @@ describe('a cancellation does nothing', () => {
     await untilWaiting(scene.sql, 1);
     await connection.sql`commit`;
     expect(await cancelled).toEqual({ outcome: 'idle' });
-    expect(await runRecord(scene.store.sql, run.id)).toMatchObject({ outcome: 'changed' });
+    expect(await runRecord(scene.store.db, run.id)).toMatchObject({ outcome: 'changed' });
   });
 });
 

@@ -22,8 +22,8 @@ beforeEach(async () => {
 const begin = (origin?: RunOrigin, slot?: string) => beginRun(scene.store.db, 's', slot, { origin });
 /** The causes of all runs in words, the newest first. */
 const causes = async () =>
-  (await sourceRuns(scene.store.sql, 's', { limit: undefined })).rows.map(causeInWords);
-const audited = async () => (await auditRecords(scene.store.sql, {})).rows;
+  (await sourceRuns(scene.store.db, 's', { limit: undefined })).rows.map(causeInWords);
+const audited = async () => (await auditRecords(scene.store.db, {})).rows;
 
 it('a slot of a source that never ran is its first run, its second run a retry, and the next slot is by schedule', async () => {
   await begin({ cause: 'slot' }, SLOT);
@@ -64,12 +64,4 @@ it('a run that the console requests names the operator, and has one audit row on
   await begin({ cause: 'hand', by: 'vera' });
   expect(await causes()).toEqual(['by hand, by vera']);
   expect(await audited()).toEqual([]);
-});
-
-it('a run without a stated cause has one only by its slot or its decision', async () => {
-  await begin(undefined, SLOT);
-  await begin();
-  const { id } = await begin();
-  await scene.sql`update sync_runs set decision = 'approve', decided_batch = 1 where id = ${id}`;
-  expect(await causes()).toEqual(['by a decision', '', 'by schedule']);
 });

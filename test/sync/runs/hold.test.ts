@@ -109,7 +109,7 @@ describe('a catalogue that breaks a guard', () => {
       { outcome: 'held' },
       { outcome: 'held' },
     ]);
-    const { rows } = await sourceRuns(scene.store.sql, 'acme', { limit: 2 });
+    const { rows } = await sourceRuns(scene.store.db, 'acme', { limit: 2 });
     expect(rows.map(({ heldBatch }) => heldBatch)).toEqual([first.id, first.id]);
   });
 

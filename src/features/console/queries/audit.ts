@@ -1,7 +1,8 @@
 /** Pages of the audit log. */
-import type { Sql } from '../../../db/connection/client.ts';
-import { instant } from '../../../db/connection/instant-text.ts';
-import type { auditLog } from '../../../db/schema.ts';
+import type { Database } from '../../../db/connection/client.ts';
+import { and, type Column, desc, eq, gte, lt, type SQL, sql } from '../../../db/connection/drizzle.ts';
+import { nameOf, rfc3339 } from '../../../db/connection/statements.ts';
+import { auditLog } from '../../../db/schema.ts';
 
 type Stored = Omit<typeof auditLog.$inferSelect, 'subjectKind' | 'subjectId' | 'details'>;
 
@@ -22,30 +23,40 @@ export interface AuditQuery {
 }
 
 export async function auditRecords(
-  sql: Sql,
+  db: Database,
   query: AuditQuery,
 ): Promise<{ readonly total: number; readonly rows: AuditRecord[] }> {
-  const [[counted], rows] = await Promise.all([
-    sql<{ total: number }[]>`select count(*)::int as total from audit_log where ${matching(sql, query)}`,
-    auditPage(sql, query),
-  ]);
-  return { total: counted?.total ?? 0, rows };
+  const [total, rows] = await Promise.all([db.$count(auditLog, matching(query)), auditPage(db, query)]);
+  return { total, rows };
 }
 
-export async function auditPage(sql: Sql, query: AuditQuery): Promise<AuditRecord[]> {
+export async function auditPage(db: Database, query: AuditQuery): Promise<AuditRecord[]> {
+  const { id, at, by, how, tokenId, address, action, subjectKind, subjectId, reason, details } = auditLog;
   const { before, limit } = query;
-  return sql<AuditRecord[]>`
-    select id::float8 as id, ${instant(sql, 'at')} as at, by, how, token_id as "tokenId", address, action,
-      jsonb_build_object('kind', subject_kind, 'id', subject_id) as subject, reason, details
-    from audit_log where ${matching(sql, query)} ${before === undefined ? sql`` : sql`and audit_log.id < ${before}`}
-    order by audit_log.id desc limit ${limit ?? null}`;
+  const rows = db
+    .select({
+      id,
+      at: rfc3339(at),
+      ...{ by, how, tokenId, address, action },
+      subject: sql<AuditRecord['subject']>`jsonb_build_object('kind', ${subjectKind}, 'id', ${subjectId})`,
+      reason,
+      details: sql<AuditRecord['details']>`${details}`,
+    })
+    .from(auditLog)
+    .where(and(matching(query), before === undefined ? undefined : lt(id, before)))
+    .orderBy(desc(id))
+    .$dynamic();
+  return limit === undefined ? rows : rows.limit(limit);
 }
 
-function matching(sql: Sql, { since, subject, by, action }: AuditQuery) {
-  return sql`true ${since ? sql`and at >= ${since}` : sql``}
-    ${subject ? sql`and subject_kind = ${subject.kind}` : sql``}
-    ${subject?.id === undefined ? sql`` : sql`and subject_id = ${subject.id}`}
-    ${by === undefined ? sql`` : sql`and by = ${by}`} ${action === undefined ? sql`` : sql`and action = ${action}`}`;
+function matching({ since, subject, by, action }: AuditQuery): SQL | undefined {
+  return and(
+    since && gte(auditLog.at, since.toISOString()),
+    subject && eq(auditLog.subjectKind, subject.kind),
+    subject?.id === undefined ? undefined : eq(auditLog.subjectId, subject.id),
+    by === undefined ? undefined : eq(auditLog.by, by),
+    action === undefined ? undefined : eq(auditLog.action, action),
+  );
 }
 
 export interface AuditTerms {
@@ -57,23 +68,23 @@ export interface AuditTerms {
 const MOST_TERMS = 500;
 
 /** Finds each value with one index lookup, however long the log is. */
-export async function auditTerms(sql: Sql): Promise<AuditTerms> {
-  const distinct = async (column: 'by' | 'action' | 'subject_kind') => {
-    const name = sql(column);
-    const rows = await sql<{ term: string }[]>`
+export async function auditTerms(db: Database): Promise<AuditTerms> {
+  const distinct = async (column: Column) => {
+    const name = nameOf(column);
+    const rows = await db.execute<{ term: string }>(sql`
       with recursive found as (
-        (select ${name} as term from audit_log order by 1 limit 1)
+        (select ${name} as term from ${auditLog} order by 1 limit 1)
         union all
-        select (select ${name} from audit_log where ${name} > f.term order by 1 limit 1)
+        select (select ${name} from ${auditLog} where ${name} > f.term order by 1 limit 1)
         from found f where f.term is not null
       )
-      select term from found where term is not null limit ${MOST_TERMS}`;
+      select term from found where term is not null limit ${MOST_TERMS}`);
     return rows.map(({ term }) => term).sort();
   };
   const [people, actions, kinds] = await Promise.all([
-    distinct('by'),
-    distinct('action'),
-    distinct('subject_kind'),
+    distinct(auditLog.by),
+    distinct(auditLog.action),
+    distinct(auditLog.subjectKind),
   ]);
   return { people, actions, kinds };
 }

@@ -1,13 +1,12 @@
 /** The backlog of held batches, and what happened to one of them. */
 import type { Database } from '../../../db/connection/client.ts';
 import { sql } from '../../../db/connection/drizzle.ts';
-import { instantText } from '../../../db/connection/instant-text.ts';
-import { only, type RowOf } from '../../../db/connection/statements.ts';
+import { only, type RowOf, rfc3339 } from '../../../db/connection/statements.ts';
 
 /** Returns the number of pending batches, and since when the oldest is held (RFC 3339). */
 export async function pendingBacklog(db: Database): Promise<{ batches: number; oldest: string | null }> {
   const rows = await db.execute<RowOf<{ batches: number; oldest: string | null }>>(sql`
-    select count(*)::int as batches, ${sql.raw(instantText('min(held_since)', 's'))} as oldest
+    select count(*)::int as batches, ${rfc3339(sql`min(held_since)`)} as oldest
     from held_batches where status = 'pending'`);
   return only(rows);
 }

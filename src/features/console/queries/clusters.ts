@@ -1,8 +1,7 @@
 /** Clusters of all organizations, for operators. */
 import type { Database } from '../../../db/connection/client.ts';
 import { sql } from '../../../db/connection/drizzle.ts';
-import { instantText } from '../../../db/connection/instant-text.ts';
-import { directed, type Page, type PageSearch, type RowOf } from '../../../db/connection/statements.ts';
+import { directed, type Page, type PageSearch, type RowOf, rfc3339 } from '../../../db/connection/statements.ts';
 import type { clusters, disks, diskTypes } from '../../../db/schema.ts';
 import type { FoundMachine } from './machines.ts';
 
@@ -97,7 +96,7 @@ export async function clusterDetails(db: Database, id: number): Promise<ClusterD
           'sourceCurrency', t.source_currency, 'pricedUnit', case t.unit when 'Binary' then 'GiB' else 'GB' end) order by k.position), '[]')
         from disks k join disk_types t on t.organization_id = k.organization_id and t.id = k.disk_type_id
         where k.organization_id = c.organization_id and k.cluster_id = c.id) as disks,
-      ${sql.raw(instantText('s.verified_at', 's'))} as "verifiedAt"
+      ${rfc3339(sql`s.verified_at`)} as "verifiedAt"
     from clusters c ${places()} ${machineAndChange()} join sources s on s.id = c.source_id
     join users u on u.organization_id = c.organization_id and u.id = c.user_id
     where c.id = ${id}`);
@@ -145,9 +144,9 @@ function fields() {
     c.id, c.name, c.slug, json_build_object('slug', o.slug, 'name', o.name) as organization,
     json_build_object('id', p.id, 'name', p.name) as provider, r.code as region,
     json_build_object('id', m.id, 'name', m.name, 'cpu', m.cpu, 'ram', m.ram::float, 'ramUnit', m.ram_unit,
-      'orderableUntil', ${sql.raw(instantText('m.orderable_until', 's'))}, 'retiresAt', ${sql.raw(instantText('m.retires_at', 's'))}) as machine,
+      'orderableUntil', ${rfc3339(sql`m.orderable_until`)}, 'retiresAt', ${rfc3339(sql`m.retires_at`)}) as machine,
     c.status, c.shards, c.replicas, to_char(c.created_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "createdAt",
-    ${sql.raw(instantText('h.changed_at', 's'))} as "changedAt", ${sql.raw(instantText('c.retired_at', 's'))} as "retiredAt"`;
+    ${rfc3339(sql`h.changed_at`)} as "changedAt", ${rfc3339(sql`c.retired_at`)} as "retiredAt"`;
 }
 
 function joinOfOrder({ sort }: ClusterSearch) {

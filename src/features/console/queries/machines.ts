@@ -1,18 +1,18 @@
 /** Machines for operators, published or not. */
-import type { ClientDatabase, Database } from '../../../db/connection/client.ts';
+import type { Database } from '../../../db/connection/client.ts';
 import { type SQL, sql } from '../../../db/connection/drizzle.ts';
-import { instantText } from '../../../db/connection/instant-text.ts';
 import {
   array,
   directed,
   type Page,
   type PageSearch,
   type RowOf,
+  rfc3339,
 } from '../../../db/connection/statements.ts';
 import { factPairs } from '../../../db/machine-facts.ts';
 import { type PriceHistory, priceHistory } from '../../../db/prices/prices.ts';
 import type { MachineFacts } from '../../../domain/machine-facts.ts';
-import { type MachineChange, machineHistory } from './machine-changes.ts';
+import { type MachineChange, machineHistory } from './changes.ts';
 
 const GIGABYTES = `(m.ram * case m.ram_unit when 'Binary' then 1.073741824 else 1 end)`;
 const BY_PRICE = 'm.price % nulls last, m.id %';
@@ -82,7 +82,7 @@ export async function searchMachines(db: Database, search: MachineSearch): Promi
     select m.id, m.name, p.name as provider, p.id as "providerId", r.code as region, m.cpu, m.ram::float as ram,
       m.ram_unit as "ramUnit", m.price::float as price, (m.price / m.cpu)::float as "pricePerCpu",
       (m.price / ${sql.raw(GIGABYTES)})::float as "pricePerGb", m.excluded_reason as "excludedReason",
-      ${sql.raw(instantText('m.orderable_until', 's'))} as "orderableUntil", ${sql.raw(instantText('m.retires_at', 's'))} as "retiresAt"
+      ${rfc3339(sql`m.orderable_until`)} as "orderableUntil", ${rfc3339(sql`m.retires_at`)} as "retiresAt"
     from page join machines m using (id) ${places}
     order by ${order}`);
   // All matches: that is one parallel scan. A count with a limit is not parallel, and slow for few matches.
@@ -157,20 +157,17 @@ export interface MachineDetail extends PriceHistory, Shape {
   readonly changes: readonly MachineChange[];
 }
 
-export async function machineDetail(
-  db: ClientDatabase,
-  machineId: number,
-): Promise<MachineDetail | undefined> {
+export async function machineDetail(db: Database, machineId: number): Promise<MachineDetail | undefined> {
   const [history, changes, [row]] = await Promise.all([
     priceHistory(db, machineId),
-    machineHistory(db.$client, machineId, CHANGES_SHOWN),
+    machineHistory(db, machineId, CHANGES_SHOWN),
     db.execute<RowOf<Omit<MachineDetail, keyof PriceHistory | 'changes'>>>(sql`
       select p.id as "providerId", r.id as "regionId", r.name as "regionName", m.source_id as source, m.cpu,
         m.ram::float as ram, m.ram_unit as "ramUnit",
         json_build_object(${sql.raw(factPairs('m', 'fields'))}) as facts,
-        ${sql.raw(instantText('m.created_at', 's'))} as "createdAt",
+        ${rfc3339(sql`m.created_at`)} as "createdAt",
         (select n.id::float from sync_runs n where n.id = m.added_by) as "addedBy",
-        ${sql.raw(instantText('m.retired_at', 's'))} as "retiredAt",
+        ${rfc3339(sql`m.retired_at`)} as "retiredAt",
         m.missed_runs as "missedRuns"
       from machines m join regions r on r.id = m.region_id join providers p on p.id = r.provider_id
       where m.id = ${machineId}`),

@@ -1,8 +1,7 @@
 /** Organizations with their counts, for operators. */
 import type { Database } from '../../../db/connection/client.ts';
 import { sql } from '../../../db/connection/drizzle.ts';
-import { instantText } from '../../../db/connection/instant-text.ts';
-import { directed, type Page, type PageSearch, type RowOf } from '../../../db/connection/statements.ts';
+import { directed, type Page, type PageSearch, type RowOf, rfc3339 } from '../../../db/connection/statements.ts';
 import type { Organization } from '../../../db/organizations.ts';
 
 /** Times are RFC 3339, to the second. */
@@ -69,7 +68,7 @@ export async function searchOrganizations(
         select o.id ${isCounted ? sql`, k.n` : sql``} from organizations o ${join} where ${matching}
         order by ${order} limit ${limit} offset ${offset}
       )
-      select ${summary()}, ${sql.raw(instantText('t.used_at', 's'))} as "lastUsedAt"
+      select ${summary()}, ${rfc3339(sql`t.used_at`)} as "lastUsedAt"
       from f k join organizations o on o.id = k.id ${counts()}
       order by ${order}`),
     db.execute<RowOf<{ total: number }>>(
@@ -81,13 +80,13 @@ export async function searchOrganizations(
 
 export async function foundOrganization(db: Database, slug: string): Promise<FoundOrganization | undefined> {
   const [row] = await db.execute<RowOf<FoundOrganization>>(sql`
-    select ${summary()}, ${sql.raw(instantText('t.used_at', 's'))} as "lastUsedAt"
+    select ${summary()}, ${rfc3339(sql`t.used_at`)} as "lastUsedAt"
     from organizations o ${counts()} where o.slug = ${slug}`);
   return row;
 }
 
 const summary = () => sql`o.id, o.slug, o.name, c.count as clusters, t.count as tokens,
-  ${sql.raw(instantText('o.created_at', 's'))} as "createdAt", ${sql.raw(instantText('o.deleted_at', 's'))} as "deletedAt"`;
+  ${rfc3339(sql`o.created_at`)} as "createdAt", ${rfc3339(sql`o.deleted_at`)} as "deletedAt"`;
 
 const counts = () => sql`
   cross join lateral (

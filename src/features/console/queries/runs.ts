@@ -1,19 +1,19 @@
 /** Runs of sources, for operators. */
-import type { Sql } from '../../../db/connection/client.ts';
-import { instant } from '../../../db/connection/instant-text.ts';
+import type { Database } from '../../../db/connection/client.ts';
+import { desc, eq, lt, sql } from '../../../db/connection/drizzle.ts';
+import { only, type RowOf, rfc3339 } from '../../../db/connection/statements.ts';
 import { RUN_ERROR, RUN_OUTCOME, type RunStatus } from '../../../db/runs/status.ts';
-import type { syncRuns } from '../../../db/schema.ts';
+import { syncRuns } from '../../../db/schema.ts';
 import type { ReasonGroup } from '../../../domain/rejected-rows.ts';
 import type { Caused, Naming, RateChange, RunRequests } from '../../../domain/run.ts';
 
-/** SQL for the cause of a run `r`. One without a stated cause has it by its slot or its decision. */
-export const CAUSE = `case when r.slot is not null and coalesce(r.cause, 'slot') = 'slot'
+/** SQL for the cause of a run `r`. */
+export const CAUSE = sql`case when r.cause = 'slot'
     and exists (select from sync_runs e where e.source_id = r.source_id and e.slot = r.slot and e.id < r.id)
-  then 'retry' else coalesce(r.cause, case when r.decision is not null then 'decision'
-  when r.slot is not null then 'slot' end) end`;
+  then 'retry' else r.cause end`;
 
 /** SQL for the batch that a run `r` held, or read again. */
-export const HELD_BATCH = `(select h.id from held_batches h
+export const HELD_BATCH = sql`(select h.id from held_batches h
   where r.outcome = 'held' and h.source_id = r.source_id and h.run_id <= r.id
     and (h.status = 'pending' or h.decided_at >= r.started_at)
   order by h.id desc limit 1)`;
@@ -42,46 +42,45 @@ export interface RunNeighbours {
   readonly next: number | null;
 }
 
-export async function runNeighbours(sql: Sql, { id, sourceId }: RunRecord): Promise<RunNeighbours> {
-  const [row] = await sql<[RunNeighbours]>`
+export async function runNeighbours(db: Database, { id, sourceId }: RunRecord): Promise<RunNeighbours> {
+  const rows = await db.execute<RowOf<RunNeighbours>>(sql`
     select (select max(id)::float from sync_runs where source_id = ${sourceId} and id < ${id}) as previous,
-      (select min(id)::float from sync_runs where source_id = ${sourceId} and id > ${id}) as next`;
-  return row;
+      (select min(id)::float from sync_runs where source_id = ${sourceId} and id > ${id}) as next`);
+  return only(rows);
 }
 
 /** Returns runs of one source, the newest first, and the number of all its runs. @param before an id */
 export async function sourceRuns(
-  sql: Sql,
+  db: Database,
   sourceId: string,
-  { limit, before = null }: { readonly limit: number | undefined; readonly before?: number | null },
+  { limit, before }: { readonly limit: number | undefined; readonly before?: number },
 ): Promise<{ readonly total: number; readonly rows: readonly RunRecord[] }> {
-  const [counted] = await sql<[{ total: number }]>`
-    select count(*)::int as total from sync_runs where source_id = ${sourceId}`;
-  const rows = await sql<RunRecord[]>`
-    ${records(sql)} where r.source_id = ${sourceId} and (${before}::bigint is null or r.id < ${before})
-    order by r.id desc limit ${limit ?? null}`;
-  return { total: counted.total, rows };
+  const total = await db.$count(syncRuns, eq(syncRuns.sourceId, sourceId));
+  const rows = await db.execute<RowOf<RunRecord>>(sql`
+    ${RECORDS} where r.source_id = ${sourceId} ${before === undefined ? sql`` : sql`and r.id < ${before}`}
+    order by r.id desc limit ${limit ?? null}`);
+  return { total, rows };
 }
 
-export async function runRecord(sql: Sql, runId: number): Promise<RunRecord | undefined> {
-  const [record] = await sql<RunRecord[]>`${records(sql)} where r.id = ${runId}`;
+export async function runRecord(db: Database, runId: number): Promise<RunRecord | undefined> {
+  const [record] = await db.execute<RowOf<RunRecord>>(sql`${RECORDS} where r.id = ${runId}`);
   return record;
 }
 
-export async function runRequests(sql: Sql, runId: number): Promise<RunRequests | null> {
-  const [row] = await sql<{ requests: RunRequests | null }[]>`
-    select requests from sync_runs where id = ${runId}`;
+export async function runRequests(db: Database, runId: number): Promise<RunRequests | null> {
+  const { id, requests } = syncRuns;
+  const [row] = await db.select({ requests }).from(syncRuns).where(eq(id, runId));
   return row?.requests ?? null;
 }
 
-const records = (sql: Sql) => sql`
-  select r.id::float as id, r.source_id as "sourceId", s.kind, ${instant(sql, 'r.slot')} as slot,
-    ${sql.unsafe(CAUSE)} as cause, r.asked_by as "askedBy",
-    ${instant(sql, 'r.started_at')} as "startedAt", ${instant(sql, 'r.finished_at')} as "finishedAt",
-    ${sql.unsafe(RUN_OUTCOME)} as outcome, r.seen, r.added, r.changed, r.retired, r.rejected, r.withdrawn,
-    ${sql.unsafe(RUN_ERROR)} as error, ${instant(sql, 'r.changed_at')} as "changedAt",
+const RECORDS = sql`
+  select r.id::float as id, r.source_id as "sourceId", s.kind, ${rfc3339(sql`r.slot`)} as slot,
+    ${CAUSE} as cause, r.asked_by as "askedBy",
+    ${rfc3339(sql`r.started_at`)} as "startedAt", ${rfc3339(sql`r.finished_at`)} as "finishedAt",
+    ${sql.raw(RUN_OUTCOME)} as outcome, r.seen, r.added, r.changed, r.retired, r.rejected, r.withdrawn,
+    ${sql.raw(RUN_ERROR)} as error, ${rfc3339(sql`r.changed_at`)} as "changedAt",
     coalesce(r.namings, '[]') as namings, coalesce(r.rates, '[]') as rates, coalesce(r.reasons, '[]') as reasons,
-    ${sql.unsafe(HELD_BATCH)} as "heldBatch",
+    ${HELD_BATCH} as "heldBatch",
     case when r.decision is null then null else json_build_object(
       'kind', r.decision, 'batch', r.decided_batch,
       'by', case r.decision when 'undo' then b.undone_by else b.decided_by end,
@@ -111,12 +110,15 @@ export interface RunStep {
 }
 
 /** Returns each step with finished runs. The first steps may lack runs that took more than an hour. */
-export async function runSteps(sql: Sql, { from, step, steps }: Steps): Promise<RunStep[]> {
+export async function runSteps(db: Database, { from, step, steps }: Steps): Promise<RunStep[]> {
   // Ids rise with time. So this visits only the runs of the window, without an index on time.
-  const [older] = await sql<{ id: number }[]>`
-    select id::float8 as id from sync_runs where started_at < to_timestamp(${from}) - interval '1 hour'
-    order by id desc limit 1`;
-  return sql<RunStep[]>`
+  const [older] = await db
+    .select({ id: syncRuns.id })
+    .from(syncRuns)
+    .where(lt(syncRuns.startedAt, sql`to_timestamp(${from}) - interval '1 hour'`))
+    .orderBy(desc(syncRuns.id))
+    .limit(1);
+  return db.execute<RowOf<RunStep>>(sql`
     select floor((extract(epoch from finished_at) - ${from}) / ${step})::int as index,
       count(*) filter (where outcome = 'changed')::int as changed,
       count(*) filter (where outcome = 'unchanged')::int as unchanged,
@@ -132,7 +134,7 @@ export async function runSteps(sql: Sql, { from, step, steps }: Steps): Promise<
     from sync_runs
     where id > ${older?.id ?? 0} and finished_at >= to_timestamp(${from})
       and finished_at < to_timestamp(${from + step * steps})
-    group by 1`;
+    group by 1`);
 }
 
 export type StripRun = Pick<RunStatus, 'startedAt' | 'outcome'> & { readonly id: number };
@@ -145,13 +147,13 @@ export interface SourceStrip {
 }
 
 /** Returns the last runs of each source. @param perSource largest number of runs of a source */
-export async function sourceStrips(sql: Sql, perSource: number): Promise<SourceStrip[]> {
-  return sql<SourceStrip[]>`
+export async function sourceStrips(db: Database, perSource: number): Promise<SourceStrip[]> {
+  return db.execute<RowOf<SourceStrip>>(sql`
     select s.id,
-      (select coalesce(json_agg(json_build_object('id', r.id, 'startedAt', ${instant(sql, 'r.started_at')},
-          'outcome', ${sql.unsafe(RUN_OUTCOME)}) order by r.id), '[]')
+      (select coalesce(json_agg(json_build_object('id', r.id, 'startedAt', ${rfc3339(sql`r.started_at`)},
+          'outcome', ${sql.raw(RUN_OUTCOME)}) order by r.id), '[]')
         from (select * from sync_runs x where x.source_id = s.id order by x.id desc limit ${perSource}) r) as runs,
-      (select ${instant(sql, 'c.started_at')} from sync_runs c
+      (select ${rfc3339(sql`c.started_at`)} from sync_runs c
         where c.source_id = s.id and c.outcome = 'changed' order by c.id desc limit 1) as "changedAt"
-    from sources s order by s.id collate "C"`;
+    from sources s order by s.id collate "C"`);
 }

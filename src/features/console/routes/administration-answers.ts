@@ -2,7 +2,7 @@ import type { TokenPage } from '../../../db/tokens.ts';
 import type { ReplacedUser, User, UserName } from '../../../db/users.ts';
 import type { OperatorSummary } from '../../../domain/operator.ts';
 import type { AuditRecord } from '../queries/audit.ts';
-import type { ClusterHistoryEntry } from '../queries/cluster-changes.ts';
+import type { ClusterHistoryEntry } from '../queries/changes.ts';
 import type { ClusterDetails } from '../queries/clusters.ts';
 
 export type { Organization } from '../../../db/organizations.ts';
@@ -15,7 +15,7 @@ import type { ClusterCosts } from './costs/cost-answers.ts';
 export type { TokenSummary } from '../../../db/tokens.ts';
 export type { User } from '../../../db/users.ts';
 export type { OperatorSummary } from '../../../domain/operator.ts';
-export type { ClusterHistoryEntry } from '../queries/cluster-changes.ts';
+export type { ClusterHistoryEntry } from '../queries/changes.ts';
 
 /** A change. `published` is false if the cache is down, and is updated later. */
 export type Published<T> = T & { readonly published: boolean };

@@ -15,6 +15,7 @@ import type { ClusterPreview, ClusterPreviewRow } from '../../../sync/clusters/p
 import type { Retirement } from '../../../sync/runs/retire.ts';
 import type { RunCounts } from '../../../sync/runs/run.ts';
 import type { BatchTrail } from '../queries/batches.ts';
+import type { RunDiff } from '../queries/changes.ts';
 import type {
   CataloguePlace,
   ExcludedMachines,
@@ -23,13 +24,12 @@ import type {
   MachinePoints,
 } from '../queries/machines.ts';
 import type { RunNeighbours, RunRecord, StripRun } from '../queries/runs.ts';
-import type { RunDiff, TimelineEntry } from '../queries/timeline.ts';
+import type { TimelineEntry } from '../queries/timeline.ts';
 import type { MachineCosts } from './costs/cost-answers.ts';
 
 export type { BatchRecord } from '../../../db/held-batches.ts';
 export type { QuarantinedRow } from '../../../db/quarantine.ts';
-export type { ClusterChange } from '../queries/cluster-changes.ts';
-export type { MachineChange, MachineState } from '../queries/machine-changes.ts';
+export type { ClusterChange, MachineChange, MachineState } from '../queries/changes.ts';
 export type { FoundMachine, MachinePoint, MachineSort } from '../queries/machines.ts';
 export type { StripRun } from '../queries/runs.ts';
 export type * from './administration-answers.ts';

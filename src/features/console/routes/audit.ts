@@ -16,15 +16,15 @@ import type { ConsoleContext } from './context.ts';
 
 const OPERATOR = { config: { access: 'operator' } } as const;
 
-export function addAudit(api: FastifyInstance, { sql, db }: ConsoleContext): void {
+export function addAudit(api: FastifyInstance, { db }: ConsoleContext): void {
   api.get('/audit', OPERATOR, async (request): Promise<AuditAnswer> => {
     const { query } = request;
     const { limit } = windowOf(query);
     // One more row than the page shows whether there are older ones.
-    const rows = await auditPage(sql, { ...auditQuery(query, new Date()), limit: limit + 1 });
+    const rows = await auditPage(db, { ...auditQuery(query, new Date()), limit: limit + 1 });
     return { rows: await withOrganizations(db, rows.slice(0, limit)), hasOlder: rows.length > limit };
   });
-  api.get('/audit-terms', OPERATOR, (): Promise<AuditTerms> => auditTerms(sql));
+  api.get('/audit-terms', OPERATOR, (): Promise<AuditTerms> => auditTerms(db));
 }
 
 function auditQuery(query: unknown, now: Date): AuditQuery {

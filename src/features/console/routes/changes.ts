@@ -1,32 +1,34 @@
 import type { FastifyInstance } from 'fastify';
-import type { Database, Sql } from '../../../db/connection/client.ts';
+import type { Database } from '../../../db/connection/client.ts';
 import { providerNames } from '../../../db/providers.ts';
 import { BadInput } from '../../../domain/input.ts';
 import { CLUSTER_CHANGES, MACHINE_CHANGES } from '../../../domain/run.ts';
 import { SINCE_FORMS, sinceOf } from '../../../domain/text/time-span.ts';
 import { choiceOf, found, idOf, textOf, windowOf } from '../../../ops/parameters.ts';
-import { clusterChanges } from '../queries/cluster-changes.ts';
 import {
   type ChangePage,
   type ChangeScope,
   changesKeptSince,
+  clusterChanges,
+  isKept,
   machineChanges,
-} from '../queries/machine-changes.ts';
+  type RunDiff,
+  unshown,
+} from '../queries/changes.ts';
 import { type RunRecord, runNeighbours, runRecord, runRequests } from '../queries/runs.ts';
-import { isKept, type RunDiff, unshown } from '../queries/timeline.ts';
 import type { ChangesAnswer, RunAnswer } from './answers.ts';
 import type { ConsoleContext } from './context.ts';
 
 const SINCE = '24h';
 
-export function addChanges(api: FastifyInstance, { sql, db }: ConsoleContext): void {
+export function addChanges(api: FastifyInstance, { db }: ConsoleContext): void {
   api.get('/runs/:id', async (request): Promise<RunAnswer> => {
     const id = idOf(request.params, 'id', 'run');
-    const run = found(await runRecord(sql, id), `there is no run ${id}, or it is deleted`);
+    const run = found(await runRecord(db, id), `there is no run ${id}, or it is deleted`);
     const { query } = request;
-    const diff = await diffOf(sql, run, query);
+    const diff = await diffOf(db, run, query);
     const isSearched = textOf(query, 'q') !== undefined;
-    const [neighbours, requests] = await Promise.all([runNeighbours(sql, run), runRequests(sql, id)]);
+    const [neighbours, requests] = await Promise.all([runNeighbours(db, run), runRequests(db, id)]);
     return {
       run,
       requests,
@@ -44,9 +46,9 @@ export function addChanges(api: FastifyInstance, { sql, db }: ConsoleContext): v
     const of = choiceOf(query, 'of', ['machines', 'clusters']) ?? 'machines';
     // The answer has the counts of machines and clusters, and the rows of one of them.
     const [keptSince, diff, others] = await Promise.all([
-      changesKeptSince(sql),
-      pageOf(sql, of, scope, query),
-      of === 'machines' ? clusterChanges(sql, scope, { limit: 0 }) : machineChanges(sql, scope, { limit: 0 }),
+      changesKeptSince(db),
+      pageOf(db, of, scope, query),
+      of === 'machines' ? clusterChanges(db, scope, { limit: 0 }) : machineChanges(db, scope, { limit: 0 }),
     ]);
     return {
       since,
@@ -59,15 +61,15 @@ export function addChanges(api: FastifyInstance, { sql, db }: ConsoleContext): v
   });
 }
 
-async function diffOf(sql: Sql, { kind, id: runId }: RunRecord, query: unknown): Promise<RunDiff> {
+async function diffOf(db: Database, { kind, id: runId }: RunRecord, query: unknown): Promise<RunDiff> {
   if (kind === 'rates') return { of: 'rates' };
   const scope = { runId, text: textOf(query, 'q') };
-  return pageOf(sql, kind === 'catalogue' ? 'machines' : 'clusters', scope, query);
+  return pageOf(db, kind === 'catalogue' ? 'machines' : 'clusters', scope, query);
 }
 
 /** Returns a page of changes. Parameters: `kind`, `order`, `limit`, `offset`. */
 async function pageOf(
-  sql: Sql,
+  db: Database,
   of: 'machines' | 'clusters',
   scope: ChangeScope,
   query: unknown,
@@ -75,10 +77,10 @@ async function pageOf(
   const page: ChangePage = { ...windowOf(query), order: choiceOf(query, 'order', ['kind', 'biggest']) };
   if (of === 'machines') {
     const kind = choiceOf(query, 'kind', MACHINE_CHANGES);
-    return { of, ...(await machineChanges(sql, scope, page, kind && [kind])) };
+    return { of, ...(await machineChanges(db, scope, page, kind && [kind])) };
   }
   const kind = choiceOf(query, 'kind', CLUSTER_CHANGES);
-  return { of, ...(await clusterChanges(sql, scope, page, kind && [kind])) };
+  return { of, ...(await clusterChanges(db, scope, page, kind && [kind])) };
 }
 
 function sinceIn(query: unknown, now: Date): string {

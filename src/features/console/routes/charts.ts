@@ -12,13 +12,13 @@ const STEPS = 48;
 const STEP_S = 1800;
 const CHARTS_MS = 2000;
 
-export function addCharts(api: FastifyInstance, { sql, db, queues }: ConsoleContext): void {
+export function addCharts(api: FastifyInstance, { db, queues }: ConsoleContext): void {
   const read = shared(async (): Promise<ChartsAnswer> => {
     // The last step ends with the minute under way, so that all steps are equally long.
     const to = (Math.floor(Date.now() / 60_000) + 1) * 60;
     const window: Steps = { from: to - STEPS * STEP_S, step: STEP_S, steps: STEPS };
     const [runs, dirty, behindSince, held, jobs] = await Promise.all([
-      runSteps(sql, window),
+      runSteps(db, window),
       dirtyDocumentCounts(db),
       openSince(db, 'publication_behind'),
       pendingBacklog(db),

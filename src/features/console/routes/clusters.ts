@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { choiceOf, idOf, integerOf, NotFound, textOf, windowOf } from '../../../ops/parameters.ts';
-import { clusterHistory } from '../queries/cluster-changes.ts';
+import { clusterHistory } from '../queries/changes.ts';
 import {
   CLUSTER_SORTS,
   type ClusterTerms,
@@ -13,7 +13,7 @@ import type { ClusterAnswer } from './answers.ts';
 import type { ConsoleContext } from './context.ts';
 import { costOfCluster } from './costs/costs.ts';
 
-export function addClusters(api: FastifyInstance, { sql, db }: ConsoleContext): void {
+export function addClusters(api: FastifyInstance, { db }: ConsoleContext): void {
   api.get('/clusters', async (request): Promise<FoundClusters> => {
     const { query } = request;
     return searchClusters(db, {
@@ -34,10 +34,10 @@ export function addClusters(api: FastifyInstance, { sql, db }: ConsoleContext): 
     // One more row than the page shows whether there are older ones.
     const [cluster, history] = await Promise.all([
       clusterDetails(db, id),
-      clusterHistory(sql, id, { limit: limit + 1, offset }),
+      clusterHistory(db, id, { limit: limit + 1, offset }),
     ]);
     if (!cluster) throw new NotFound(`there is no cluster ${id}`);
-    const cost = await costOfCluster(sql, cluster.organizationId, id);
+    const cost = await costOfCluster(db, cluster.organizationId, id);
     return { cluster, cost, history: history.slice(0, limit), hasOlder: history.length > limit };
   });
 }

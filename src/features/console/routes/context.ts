@@ -1,10 +1,9 @@
 import type { OpsContext } from '../../../app/feature.ts';
-import type { ClientDatabase, Sql } from '../../../db/connection/client.ts';
+import type { ClientDatabase } from '../../../db/connection/client.ts';
 import type { ConsoleSource, Stored } from './overview.ts';
 
 export interface ConsoleContext extends Pick<OpsContext, 'config' | 'env' | 'queues' | 'openWriter'> {
   /** In the worker's role, which sees every organization, with the console's statement timeout. */
-  readonly sql: Sql;
   readonly db: ClientDatabase;
   readonly sources: readonly ConsoleSource[];
   stored(): Promise<Stored>;

@@ -24,7 +24,7 @@ import { freshness, judgeSources } from './overview.ts';
 const SLOTS = 5;
 
 export function addSources(api: FastifyInstance, context: ConsoleContext): void {
-  const { sql, db, sources, stored, openWriter } = context;
+  const { db, sources, stored, openWriter } = context;
   const idOfSource = (params: unknown) => String((params as { id: string }).id);
 
   api.get('/sources/:id', async (request): Promise<SourceAnswer> => {
@@ -50,7 +50,7 @@ export function addSources(api: FastifyInstance, context: ConsoleContext): void 
     const { limit } = windowOf(query);
     const before = instantOf(query, 'before');
     // One more row than the page shows whether there are older ones.
-    const entries = await sourceTimeline(sql, idOfSource(request.params), { before, limit: limit + 1 });
+    const entries = await sourceTimeline(db, idOfSource(request.params), { before, limit: limit + 1 });
     return { entries: entries.slice(0, limit), hasOlder: entries.length > limit };
   });
   api.get('/sources/:id/rejected', async (request): Promise<RejectedAnswer> => {

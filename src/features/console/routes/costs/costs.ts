@@ -16,13 +16,13 @@ import { costsOverTime, dayStarts, pastPrices } from './cost-history.ts';
 
 const DAYS = 30;
 
-export function addCosts(api: FastifyInstance, { sql, db: all }: ConsoleContext): void {
+export function addCosts(api: FastifyInstance, { db: all }: ConsoleContext): void {
   api.get('/organizations/:slug/costs', async (request): Promise<CostsAnswer> => {
     const organization = await storedOrganization(all, slugOf(request));
     const { limit, offset } = windowOf(request.query);
     const now = Date.now();
     const times = dayStarts(now, DAYS);
-    const { inputs, costs, best, past } = await inOrganization(sql, organization.id, async (db) => {
+    const { inputs, costs, best, past } = await inOrganization(all.$client, organization.id, async (db) => {
       const found = await readCostsAndSavings(db, organization.id, now);
       const after = new Date(times[0] ?? now);
       return { ...found, past: await pastPrices(db, [...found.inputs.machines.keys()], after) };
@@ -46,11 +46,11 @@ export function addCosts(api: FastifyInstance, { sql, db: all }: ConsoleContext)
 
 /** Returns what one cluster costs; null for a retired one. */
 export function costOfCluster(
-  sql: ConsoleContext['sql'],
+  { $client }: ConsoleContext['db'],
   organizationId: number,
   id: number,
 ): Promise<ClusterCosts | null> {
-  return inOrganization(sql, organizationId, async (db) => {
+  return inOrganization($client, organizationId, async (db) => {
     const { inputs, costs, best } = await readCostsAndSavings(db, organizationId, Date.now(), { id });
     const [cost] = costs.costs;
     return cost ? { ...shownRow(cost, best.get(cost)), currency: inputs.marks.currency } : null;
