@@ -77,13 +77,16 @@ export async function beginRun(
 ): Promise<Run> {
   const isLive = sql.raw(IS_LIVE);
   const given = origin?.cause ?? null;
-  const cause = sql`case when ${given}::text = 'slot'
-    and not exists (select from ${syncRuns} where ${syncRuns.sourceId} = ${sourceId}) then 'first' else ${given} end`;
+  const slotTime = sql`${slot ?? null}::timestamptz`;
+  const earlier = sql`select from ${syncRuns} where ${syncRuns.sourceId} = ${sourceId}`;
+  const cause = sql`case when ${given}::text is distinct from 'slot' then ${given}
+    when not exists (${earlier}) then 'first'
+    when exists (${earlier} and ${syncRuns.slot} = ${slotTime}) then 'retry' else 'slot' end`;
   const askedBy = origin?.by ?? origin?.decider?.by ?? null;
   const begins = {
     sourceId,
     fence: sql`fence`,
-    slot: sql`${slot ?? null}::timestamptz`,
+    slot: slotTime,
     cause,
     askedBy,
     alone: alone ?? null,

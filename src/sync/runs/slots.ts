@@ -155,7 +155,7 @@ export async function beginAttempt(db: Database, attempt: Attempt): Promise<Open
   return begun;
 }
 
-const CAUSES_OF_ATTEMPTS = ['slot', 'first', 'hand', 'follow'] as const;
+const CAUSES_OF_ATTEMPTS = ['slot', 'first', 'retry', 'hand', 'follow'] as const;
 const SETTLED = ['changed', 'unchanged', 'held', 'cancelled'] as const;
 
 /**

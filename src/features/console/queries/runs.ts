@@ -7,11 +7,6 @@ import { syncRuns } from '../../../db/schema.ts';
 import type { ReasonGroup } from '../../../domain/rejected-rows.ts';
 import type { Caused, Naming, RateChange, RunRequests } from '../../../domain/run.ts';
 
-/** SQL for the cause of a run `r`. */
-export const CAUSE = sql`case when r.cause = 'slot'
-    and exists (select from sync_runs e where e.source_id = r.source_id and e.slot = r.slot and e.id < r.id)
-  then 'retry' else r.cause end`;
-
 /** SQL for the batch that a run `r` held, or read again. */
 export const HELD_BATCH = sql`(select h.id from held_batches h
   where r.outcome = 'held' and h.source_id = r.source_id and h.run_id <= r.id
@@ -75,7 +70,7 @@ export async function runRequests(db: Database, runId: number): Promise<RunReque
 
 const RECORDS = sql`
   select r.id::float as id, r.source_id as "sourceId", s.kind, ${rfc3339(sql`r.slot`)} as slot,
-    ${CAUSE} as cause, r.asked_by as "askedBy",
+    r.cause, r.asked_by as "askedBy",
     ${rfc3339(sql`r.started_at`)} as "startedAt", ${rfc3339(sql`r.finished_at`)} as "finishedAt",
     ${sql.raw(RUN_OUTCOME)} as outcome, r.seen, r.added, r.changed, r.retired, r.rejected, r.withdrawn,
     ${sql.raw(RUN_ERROR)} as error, ${rfc3339(sql`r.changed_at`)} as "changedAt",

@@ -4,7 +4,7 @@ import { type SQL, sql } from '../../../db/connection/drizzle.ts';
 import { array, type RowOf, rfc3339 } from '../../../db/connection/statements.ts';
 import type { BatchRecord } from '../../../db/held-batches.ts';
 import { type RunStatus, STATUS_FIELDS } from '../../../db/runs/status.ts';
-import { CAUSE, HELD_BATCH, type RunRecord } from './runs.ts';
+import { HELD_BATCH, type RunRecord } from './runs.ts';
 
 export interface TimelineRun
   extends RunStatus,
@@ -63,7 +63,7 @@ export async function sourceTimeline(
   >(sql`
     select kind, ${rfc3339(sql`happened`, 'us')} as at, run, batch, did from (
       (select 'run' as kind, r.started_at as happened, 0 as rank, json_build_object(
-          'id', r.id, 'slot', ${rfc3339(sql`r.slot`)}, 'cause', ${CAUSE}, 'askedBy', r.asked_by,
+          'id', r.id, 'slot', ${rfc3339(sql`r.slot`)}, 'cause', r.cause, 'askedBy', r.asked_by,
           'heldBatch', ${HELD_BATCH}, ${sql.raw(STATUS_FIELDS)}) as run, null::json as batch, null::json as did
         from sync_runs r
         where r.source_id = ${sourceId} and r.started_at < ${until}
