@@ -71,6 +71,20 @@ describe('a run in the console', () => {
     });
   });
 
+  it('has the runs of its source before and after it', async () => {
+    await scene.worker.store.sql`
+      insert into sources (id, kind, adapter) values ('other', 'catalogue', 'hetzner');
+      insert into sync_runs (source_id, fence) values ('other', 1)`.simple();
+    const neighbours = async (id: number) => {
+      const { previous, next } = await run(id);
+      return [previous, next];
+    };
+    expect(await neighbours(1)).toEqual([null, 2]);
+    expect(await neighbours(3)).toEqual([2, 4]);
+    expect(await neighbours(4)).toEqual([3, null]);
+    expect(await neighbours(5)).toEqual([null, null]);
+  });
+
   it.each(['4711', 'x', '0'])('is not found as %s', async (id) => {
     const answer = await scene.app.inject({ url: `/api/runs/${id}`, headers: HEADERS });
     expect([answer.statusCode, answer.json()]).toEqual([

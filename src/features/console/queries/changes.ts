@@ -105,7 +105,8 @@ async function pageOfChanges<Kind extends string, Row>(
 }
 
 /** SQL of the order of changes `x`: by kind, within a kind the newest first. */
-const byKind = (all: readonly string[]) => sql`array_position(${array(all, 'text')}, x.change), x.changed_at desc`;
+const byKind = (all: readonly string[]) =>
+  sql`array_position(${array(all, 'text')}, x.change), x.changed_at desc`;
 
 /** Condition on changes `x`. */
 function isInScope(scope: ChangeScope): SQL {

@@ -1,7 +1,13 @@
 /** Clusters of all organizations, for operators. */
 import type { Database } from '../../../db/connection/client.ts';
 import { sql } from '../../../db/connection/drizzle.ts';
-import { directed, type Page, type PageSearch, type RowOf, rfc3339 } from '../../../db/connection/statements.ts';
+import {
+  directed,
+  type Page,
+  type PageSearch,
+  type RowOf,
+  rfc3339,
+} from '../../../db/connection/statements.ts';
 import type { clusters, disks, diskTypes } from '../../../db/schema.ts';
 import type { FoundMachine } from './machines.ts';
 

@@ -1,7 +1,13 @@
 /** Organizations with their counts, for operators. */
 import type { Database } from '../../../db/connection/client.ts';
 import { sql } from '../../../db/connection/drizzle.ts';
-import { directed, type Page, type PageSearch, type RowOf, rfc3339 } from '../../../db/connection/statements.ts';
+import {
+  directed,
+  type Page,
+  type PageSearch,
+  type RowOf,
+  rfc3339,
+} from '../../../db/connection/statements.ts';
 import type { Organization } from '../../../db/organizations.ts';
 
 /** Times are RFC 3339, to the second. */

@@ -44,16 +44,15 @@ export async function runNeighbours(db: Database, { id, sourceId }: RunRecord): 
   return only(rows);
 }
 
-/** Returns runs of one source, the newest first, and the number of all its runs. @param before an id */
+/** Returns runs of one source, the newest first, and the number of all its runs. */
 export async function sourceRuns(
   db: Database,
   sourceId: string,
-  { limit, before }: { readonly limit: number | undefined; readonly before?: number },
+  { limit }: { readonly limit: number | undefined },
 ): Promise<{ readonly total: number; readonly rows: readonly RunRecord[] }> {
   const total = await db.$count(syncRuns, eq(syncRuns.sourceId, sourceId));
   const rows = await db.execute<RowOf<RunRecord>>(sql`
-    ${RECORDS} where r.source_id = ${sourceId} ${before === undefined ? sql`` : sql`and r.id < ${before}`}
-    order by r.id desc limit ${limit ?? null}`);
+    ${RECORDS} where r.source_id = ${sourceId} order by r.id desc limit ${limit ?? null}`);
   return { total, rows };
 }
 

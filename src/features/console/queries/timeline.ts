@@ -45,7 +45,11 @@ export async function sourceTimeline(
   { before, limit }: TimelinePage,
 ): Promise<TimelineEntry[]> {
   const until = sql`coalesce(${before ?? null}::timestamptz, 'infinity')`;
-  const ofBatch = (kind: 'decided' | 'undone', rank: number, [at, by, reason]: readonly [SQL, SQL, SQL]) => sql`
+  const ofBatch = (
+    kind: 'decided' | 'undone',
+    rank: number,
+    [at, by, reason]: readonly [SQL, SQL, SQL],
+  ) => sql`
     select ${kind} as kind, ${at} as happened, ${rank}::int as rank, null::json as run,
       json_build_object('id', b.id, 'status', b.status, 'by', ${by}, 'reason', ${reason}) as batch, null::json as did
     from held_batches b
