@@ -3,11 +3,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { confirmRetirement } from '../../src/cli/sources/source.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { createDatabase } from '../support/postgres.ts';
-import { CLI, startProgram } from '../support/program.ts';
 import { hetzner } from '../support/provider-answers.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { runCommand } from '../support/run-command.ts';
-import { until } from '../support/until.ts';
 
 const NAMES = ['cx11', 'cx21', 'cx31'];
 
@@ -134,18 +132,6 @@ it('a source is disabled with operator and reason, is then not synced by command
   expect((await runCommand(['source', 'enable', 'hetzner'], on)).stdout).toBe('hetzner: is not disabled\n');
   expect(await runCommand(['source', 'enable', 'linode'], on)).toMatchObject({ code: 2, stdout: '' });
   expect((await sync()).stdout).toMatch(/^hetzner: unchanged: 3 rows/);
-});
-
-it('a worker logs it at its start, and then knows the configured sources', {
-  timeout: 240_000,
-}, async () => {
-  const LINODE_URL = 'http://127.0.0.1:1';
-  await using worker = await startProgram(CLI, ['work'], {
-    env: { PATH: process.env.PATH, ...env, LINODE_URL, EXCHANGE_RATES_URL: LINODE_URL, OPS_PORT: '0' },
-  });
-  await until(() => /hetzner: not configured here: its 3 machines/.test(worker.output()), {});
-  const known = JSON.parse((await runCommand(['status', '--json'], env)).stdout) as { id: string }[];
-  expect(known.map(({ id }) => id)).toEqual(['exchange-rates', 'hetzner', 'linode']);
 });
 
 it('is not confirmed by any other answer than yes', async () => {

@@ -98,6 +98,9 @@ const OPERATIONS = [
 const OTHERS = new Set([
   'TOKEN',
   'TEST_POSTGRES',
+  'LONG_RANDOM',
+  'RANDOM_SEED',
+  'RANDOM_PATH',
   'LD_LIBRARY_PATH',
   'FAULT_KILLS',
   'FAULT_RATE',

@@ -1,8 +1,8 @@
 /** The npm name `fleetbook` is free. An example with this name would run a program of a stranger who registers it. */
-import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { inPackage } from '../../src/config/package.ts';
+import { trackedFiles } from '../support/tracked-files.ts';
 
 const OWN = '@fleetbook/fleetbook';
 /** Matches the unscoped package name in a command or import. */
@@ -24,13 +24,8 @@ describe('the name of the npm package', () => {
   });
 
   it('is never `fleetbook` in documentation, examples and messages', () => {
-    const files = execFileSync('git', ['ls-files', '*.md', '*.json', 'src', 'examples', 'Dockerfile'], {
-      cwd: inPackage(),
-      encoding: 'utf8',
-    });
-    const found = files
-      .split('\n')
-      .filter((file) => file !== '' && findForm(readFileSync(inPackage(file), 'utf8')));
+    const files = trackedFiles('*.md', '*.json', 'src', 'examples', 'Dockerfile');
+    const found = files.filter((file) => findForm(readFileSync(inPackage(file), 'utf8')));
     expect(found).toEqual([]);
   });
 

@@ -19,13 +19,15 @@ if (values.seed !== undefined && !/^\d+$/.test(values.seed)) {
   process.exit(2);
 }
 const files = positionals.length > 0 ? positionals : ['test/fuzz'];
-const child = spawn(process.execPath, [join(ROOT, 'test/run.ts'), ...files], {
+const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs');
+const child = spawn(process.execPath, [vitest, 'run', '--project', 'system', ...files], {
   cwd: ROOT,
   stdio: 'inherit',
   env: {
     ...process.env,
     FUZZ_MINUTES: String(minutes),
-    ...(values.seed === undefined ? {} : { FUZZ_SEED: values.seed }),
+    LONG_RANDOM: '1',
+    ...(values.seed === undefined ? {} : { RANDOM_SEED: values.seed }),
   },
 });
 // The tests receive Ctrl-C directly: they end with their servers, and then this process ends.

@@ -1,21 +1,13 @@
-import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { inPackage } from '../../src/config/package.ts';
+import { describe, expect, it } from 'vitest';
 import { programBytes, programName } from '../../src/http/reference/files.ts';
 import { referencePage } from '../../src/http/reference/page.ts';
-import { CHROMIUM, hasChromium, launchBrowser, overflows, PHONE } from '../support/browser.ts';
-import { needs } from '../support/needs.ts';
 import { until } from '../support/until.ts';
 import { listen, testApi } from './harness.ts';
-
-// As before `npm start` and `npm test`: does nothing if it is already built.
-beforeAll(() => void execFileSync(process.execPath, [inPackage('src/http/reference/build.mjs')]));
 
 /** The number of open files of this process; undefined if the system does not show it. */
 const openFiles = () => (existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd').length : undefined);
@@ -98,7 +90,7 @@ describe('the reference page', () => {
 
   it('explains how to build it in a checkout without it', () => {
     expect(programName('/nowhere/at/all')).toBeUndefined();
-    expect(referencePage(undefined)).toContain('npm run build:reference');
+    expect(referencePage(undefined)).toContain('node src/http/reference/build.mjs --strict');
     expect(referencePage(undefined)).not.toContain('<script');
   });
 
@@ -136,48 +128,5 @@ describe('/llms.txt', () => {
     }
     expect(text.body).toContain('- 403, token without the scope: The token lacks the scope clusters:read.');
     expect(text.body).toContain('(/catalogue/openapi.json)');
-  });
-});
-
-describe('the reference page in a browser', needs(hasChromium, CHROMIUM), () => {
-  const closing = new AsyncDisposableStack();
-  afterAll(() => closing.disposeAsync());
-  let browser: Browser;
-  beforeAll(async () => {
-    browser = await launchBrowser();
-    closing.defer(() => browser.close());
-  });
-
-  it.each([
-    ['by day', { colorScheme: 'light', viewport: { width: 1280, height: 860 } }],
-    ['by night, on a phone', { ...PHONE, colorScheme: 'dark' }],
-  ] as const)('shows each operation and requests nothing from other servers, %s', async (_, options) => {
-    await using api = await testApi({ docs: true });
-    const origin = `http://127.0.0.1:${await listen(api.app)}`;
-    const context = await browser.newContext(options);
-    try {
-      const page = await context.newPage();
-      const complaints: string[] = [];
-      page.on('console', (message) => {
-        if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
-      });
-      page.on('pageerror', (error) => complaints.push(error.message));
-      page.on('request', (request) => {
-        if (!request.url().startsWith(`${origin}/`)) complaints.push(`asks ${request.url()}`);
-      });
-      await page.goto(`${origin}/docs`);
-      const { paths } = (await (await fetch(`${origin}/openapi.json`)).json()) as OpenApi;
-      await page.getByRole('heading', { name: 'Fleetbook', exact: true }).waitFor();
-      for (const { get } of Object.values(paths))
-        await page.locator('a', { hasText: get.summary }).first().waitFor({ state: 'attached' });
-      const background = await page.evaluate(
-        `getComputedStyle(document.body).getPropertyValue('--scalar-background-1')`,
-      );
-      expect(background).toBe(options.colorScheme === 'dark' ? '#14171c' : '#ffffff');
-      expect(await overflows(page)).toBe(false);
-      expect(complaints).toEqual([]);
-    } finally {
-      await context.close();
-    }
   });
 });

@@ -10,6 +10,7 @@ import { nodePrice, nodePriceBy } from '../../src/market/costs/cost.ts';
 import { ofTerm } from '../../src/market/machines.ts';
 import { recommended } from '../../src/market/recommend.ts';
 import { priceBookEntry as entry } from '../support/price-book-entry.ts';
+import { runs } from '../support/random.ts';
 import * as worlds from './world.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');
@@ -131,6 +132,6 @@ it('names the machine of each provider with the lowest total, with and without c
         wanted.map(({ id, total, known }) => [id, total, known]),
       );
     }),
-    { numRuns: 1000 },
+    { numRuns: runs(1000) },
   );
 });

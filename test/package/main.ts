@@ -1,5 +1,5 @@
 /**
- * `npm run test:package [-- --node 22,24,26] [--user root,ordinary] [--way npx,global]`: installs the packed package as a new user
+ * `node test/package/main.ts [--node 22,24,26] [--user root,ordinary] [--way npx,global]`: installs the packed package as a new user
  * with an empty npm cache, starts `up`, and prints the seconds to the first answer. It also runs publint and
  * are-the-types-wrong on all packages. It needs a registry, so CI does not run it.
  */

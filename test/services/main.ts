@@ -1,5 +1,5 @@
 /**
- * `npm run test:services -- --node <path>`: the built program (`npm run build`) on the given Node.js, with running servers:
+ * `node test/services/main.ts --node <path>`: the built program (`npm run build`) on the given Node.js, with running servers:
  * DATABASE_URL, an empty database, and REDIS_URL. It migrates, syncs the sample, publishes and answers.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';

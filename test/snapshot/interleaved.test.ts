@@ -1,7 +1,7 @@
 /**
  * Changes, publications, write-backs, evictions, flushes and failovers in any order, down to single commands.
  * fast-check chooses the next active step. Redis, its scripts and PostgreSQL are real. A failing seed is printed;
- * INTERLEAVED_SEED=<seed> and INTERLEAVED_PATH=<path> repeat it, INTERLEAVED_RUNS=<count> runs more.
+ * RANDOM_SEED=<seed> and RANDOM_PATH=<path> repeat it.
  */
 import { EventEmitter } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -21,6 +21,7 @@ import { Documents } from '../../src/snapshot/read/documents.ts';
 import { CacheSubscription } from '../../src/snapshot/read/link.ts';
 import { PostgresReads } from '../../src/snapshot/read/postgres-reads.ts';
 import { createDatabase } from '../support/postgres.ts';
+import { runs } from '../support/random.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { addSample, reprice, type Sample } from './rows.ts';
 
@@ -260,7 +261,6 @@ const BEGINNING = ['publish', 'copy', 'change', 'publish', 'read a', 'read b', '
 const RACING = ['change', 'publish', 'change', 'publish', 'change', 'publish'] as const;
 /** Acts that are active at once. */
 const AT_ONCE = 8;
-const SEED = process.env.INTERLEAVED_SEED;
 
 it('a version that a reader gave is never followed by an older one, and the newest is given in the end', {
   timeout: 240_000,
@@ -351,11 +351,9 @@ it('a version that a reader gave is never followed by an older one, and the newe
       history,
     ),
     {
-      numRuns: Number(process.env.INTERLEAVED_RUNS ?? 25),
+      numRuns: runs(25),
       endOnFailure: true,
       includeErrorInReport: true,
-      ...(SEED !== undefined && { seed: Number(SEED) }),
-      ...(process.env.INTERLEAVED_PATH !== undefined && { path: process.env.INTERLEAVED_PATH }),
     },
   );
 });

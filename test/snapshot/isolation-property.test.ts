@@ -1,4 +1,4 @@
-import { randomBytes, randomInt } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { Agent } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
@@ -9,6 +9,7 @@ import type { Sql } from '../../src/db/connection/connect.ts';
 import { hashToken } from '../../src/domain/token.ts';
 import { buildApp } from '../../src/http/app.ts';
 import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';
+import { runs } from '../support/random.ts';
 import {
   type Answer,
   addMember,
@@ -22,7 +23,7 @@ import { sceneForEachTest, type TestReader } from './scene.ts';
 
 const scene = sceneForEachTest();
 
-const WORLDS = 10;
+const WORLDS = runs(10);
 const ROUNDS = 10;
 const REQUESTS = 105;
 const AT_ONCE = 10;
@@ -101,8 +102,6 @@ async function unboundSql(closing: AsyncDisposableStack, url: string): Promise<S
 it('no byte of one organization is in an answer to another, for warm, cold, swapped or broken tiers', {
   timeout: 480_000,
 }, async () => {
-  const seed = Number(process.env.ISOLATION_SEED ?? randomInt(2 ** 31));
-  console.info(`isolation: ISOLATION_SEED=${seed} runs the same again`);
   await using closing = new AsyncDisposableStack();
   const redis = closing.use(await faultProxy(scene.redis.url));
   const database = closing.use(await faultProxy(scene.db.url));
@@ -236,7 +235,7 @@ it('no byte of one organization is in an answer to another, for warm, cold, swap
       worldNumber += 1;
       const members: Member[] = [];
       for (const [i, slugs] of world.members.entries()) {
-        members.push(await addMember(scene, `org-${seed}-${worldNumber}-${i}`, slugs));
+        members.push(await addMember(scene, `org-${worldNumber}-${i}`, slugs));
       }
       for (const round of world.rounds) {
         await act(members, round);
@@ -251,12 +250,11 @@ it('no byte of one organization is in an answer to another, for warm, cold, swap
         if (/^postgres (refuses|hangs)$/.test(round.does)) await database.heal();
       }
     }),
-    { seed, numRuns: WORLDS, endOnFailure: true },
+    { numRuns: WORLDS, endOnFailure: true },
   );
   console.info(`isolation: answers by status ${JSON.stringify(statuses)}, by tier ${JSON.stringify(tiers)}`);
   const answers = Object.values(statuses).reduce((sum, count) => sum + count, 0);
   expect(answers).toBe(WORLDS * ROUNDS * REQUESTS);
-  expect(answers).toBeGreaterThanOrEqual(10_000);
   expect(statuses[200]).toBeGreaterThan(answers / 4);
   for (const tier of ['memory', 'redis', 'postgres']) expect(tiers[tier]).toBeGreaterThan(20);
   expect(statuses[304]).toBeGreaterThan(20);

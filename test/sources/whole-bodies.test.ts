@@ -7,6 +7,7 @@ import { entriesOf } from '../../src/sources/http/json-entries.ts';
 import { PRICE_LIST, priceRowsIn } from '../../src/sources/price-rows.ts';
 import { adapter as ecb } from '../../src/sources/rates/ecb.ts';
 import { SourceError, type SourceHttp } from '../../src/sources/source.ts';
+import { runs } from '../support/random.ts';
 import { type RawUpstream, rawUpstream } from '../support/raw-upstream.ts';
 
 const CODINGS: Readonly<Record<string, { header?: string; encode: (body: Buffer) => Buffer }>> = {
@@ -202,7 +203,7 @@ it('no cut of any list, in any encoding, yields fewer rows or another value', as
       if (found !== 'retry') expect(found).toEqual(rows);
     },
   );
-  await fc.assert(property, { numRuns: 300 });
+  await fc.assert(property, { numRuns: runs(300) });
 });
 
 describe('a broken body', () => {

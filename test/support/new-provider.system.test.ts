@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { cp, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdtempDisposable, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { pageCommands } from '../docs/provider-page.ts';
 import { newProvider } from './new-provider.ts';
-import { scratchFolder } from './scratch.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const none = () => false;
@@ -34,7 +34,7 @@ it.each([
 });
 
 it('the commands of docs/adding-a-provider.md do what the page says', async () => {
-  await using folder = await scratchFolder();
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-page-'));
   const at = (path: string) => join(folder.path, path);
   const env = {
     ...process.env,

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
-/** Names the script of the bundle that `npm test` has built in CI. */
+/** Names the script of the bundle that the set-up of the system tests has built. */
 export const TEST_PROGRAM = 'TEST_PROGRAM';
 
 /** The program as sources, for tests about its modules. */

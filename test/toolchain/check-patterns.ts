@@ -1,5 +1,5 @@
 /**
- * Checks that no regular expression can backtrack for long: `npm run check:patterns [-- path…]`. A text from an upstream or a
+ * Checks that no regular expression can backtrack for long: `node test/toolchain/check-patterns.ts [path…]`. A text from an upstream or a
  * client could otherwise block the process. Patterns that are composed at run time are not checked: build them from words.
  */
 import { execFileSync } from 'node:child_process';

@@ -1,5 +1,5 @@
 /**
- * `npm run release:fixture -- <version>`: runs this release on new servers, and writes what it stores and answers into
+ * `node test/upgrades/make-fixture.ts <version>`: runs this release on new servers, and writes what it stores and answers into
  * `test/upgrades/<version>`.
  */
 import { inPackage } from '../../src/config/package.ts';
@@ -8,7 +8,7 @@ import { fleetOf } from './support/fleet.ts';
 
 const [release] = process.argv.slice(2);
 if (release === undefined || !/^[\w.-]+$/.test(release)) {
-  console.error('usage: npm run release:fixture -- <version>');
+  console.error('usage: node test/upgrades/make-fixture.ts <version>');
   process.exit(2);
 }
 const notify = (step: string) => console.log(`${release}: ${step}`);

@@ -2,6 +2,7 @@ import Big from 'big.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type BillingPeriod, pricePerMinute, type SourcePrice } from '../../../src/domain/prices/price.ts';
+import { runs } from '../../support/random.ts';
 
 const per = fc.constantFrom<BillingPeriod>('minute', 'hour', 'month');
 /** Plain decimals, mostly as short as providers print them. */
@@ -36,7 +37,7 @@ describe('a price per minute', () => {
         const rates = { EUR: rate };
         expect(pricePerMinute(price, 'USD', rates)).toBe(byBig(price, currency === 'EUR' ? rate : '1'));
       }),
-      { numRuns: 20_000 },
+      { numRuns: runs(20_000) },
     );
   });
 

@@ -35,12 +35,14 @@ interface Shown {
 
 /** Requests per second to all readers together: FAULT_RATE, or 200. */
 const RATE = Number(process.env.FAULT_RATE ?? 200);
+/** CI and the system tests share their machine with other work, so a slow answer is no failure there. */
+export const IS_SHARED = Boolean(process.env.CI || process.env.FAULTS_IN_BRIEF);
 const TICK_MS = 20;
 /** Most open requests. A further one is not sent, and counts as an error, so that the generator does not fail first. */
 const UNDER_WAY_AT_MOST = 2000;
 const DEADLINE_MS = 10_000;
 /** An update that no answer shows this long (ms) after the last one is lost. */
-const SHOWN_WITHIN_MS = process.env.CI ? 60_000 : 10_000;
+const SHOWN_WITHIN_MS = IS_SHARED ? 60_000 : 10_000;
 /** Milliseconds between two writes. */
 const WRITE_EVERY_MS = 30;
 

@@ -26,8 +26,8 @@ export default async function setUp(project: TestProject): Promise<() => Promise
       files.map(async (name) => JSON.parse(await readFile(join(folder, name), 'utf8'))),
     );
     await rm(folder, { recursive: true, force: true });
-    // CI runs shorter faults. Their figures do not belong on the page.
-    if (rows.length > 0 && !process.env.CI) await write(rows);
+    // The system layer runs shorter faults, and CI has other machines. Their figures do not belong on the page.
+    if (rows.length > 0 && project.name === 'faults' && !process.env.CI) await write(rows);
   };
 }
 

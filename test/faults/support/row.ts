@@ -7,7 +7,7 @@ import { inject } from 'vitest';
 import { until } from '../../support/until.ts';
 import type { ShownEarly } from './ledger.ts';
 import { areLinked } from './linked.ts';
-import { Load, type MeasuredRequest } from './load.ts';
+import { IS_SHARED, Load, type MeasuredRequest } from './load.ts';
 import { openStack, type Stack, type StackOptions } from './stack.ts';
 
 export interface Row {
@@ -53,8 +53,6 @@ export interface Outcome extends Row {
 const SECONDS = Number(process.env.FAULT_SECONDS ?? 8);
 const WARM_UP_MS = 4000;
 const SLOW_MS = 1000;
-/** CI shares its machine with other work, so a slow answer is no failure there. */
-const IS_SHARED = Boolean(process.env.CI);
 const RECOVER_WITHIN_MS = IS_SHARED ? 150_000 : 30_000;
 /** Milliseconds without an error after which it has recovered. */
 const CALM_MS = 1500;

@@ -1,6 +1,4 @@
 /** The operators' server with the console, on real servers, with a source whose batches a guard holds. */
-import { execFileSync } from 'node:child_process';
-import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { Disposer } from '../../../src/app/disposer.ts';
@@ -78,8 +76,6 @@ export async function openConsoleScene(
   more: Record<string, string> = {},
   oidc?: OidcSettings,
 ): Promise<ConsoleScene> {
-  // This does nothing if the console is built, e.g. by `npm test`.
-  execFileSync(process.execPath, [join(import.meta.dirname, '../../../packages/console/build.mjs')]);
   await using opening = new AsyncDisposableStack();
   const database = opening.use(await createDatabase());
   const redis = opening.use(await startTestRedis());

@@ -9,6 +9,7 @@ import type {
 } from '../../../src/features/costs/schemas.ts';
 import { addCluster, addMachine, reprice, verify } from '../../snapshot/rows.ts';
 import { countingSql, sceneForEachTest, TestClock } from '../../snapshot/scene.ts';
+import { runs } from '../../support/random.ts';
 import { openCosts } from './scene.ts';
 
 const scene = sceneForEachTest();
@@ -453,7 +454,7 @@ describe('organizations', () => {
         expect(response.statusCode).toBe(own[of].includes(slug) ? 200 : 404);
         if (of === 'a') expect(response.body).not.toContain('secret');
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 });

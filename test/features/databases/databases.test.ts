@@ -12,7 +12,8 @@ import { type WrittenPlan, writePlans } from '../../../src/sync/catalogue/databa
 import { addPlan, addProvider, addRegion } from '../../snapshot/rows.ts';
 import { sceneForEachTest } from '../../snapshot/scene.ts';
 import { faultProxy } from '../../support/fault-proxy.ts';
-import { fleetbook } from '../../support/fleetbook.ts';
+import { runs } from '../../support/random.ts';
+import { runCommand } from '../../support/run-command.ts';
 import { until } from '../../support/until.ts';
 import { openCosts } from '../costs/scene.ts';
 
@@ -241,7 +242,7 @@ describe('/v1/databases', () => {
         }
         expect(found).toEqual(isDescending ? expected.toReversed() : expected);
       }),
-      { numRuns: 20 },
+      { numRuns: runs(20) },
     );
   });
 });
@@ -262,16 +263,16 @@ it('fleetbook databases lists the plans, also those without a price in the publi
     },
   ]);
   const env = { DATABASE_URL: scene.db.url };
-  const { stdout } = await fleetbook(['databases'], env);
+  const { stdout } = await runCommand(['databases'], env);
   expect(stdout).toMatch(/^ID +ENGINE +PLAN +PROVIDER +NODES +CPU +MEMORY +STORAGE +USD PER HOUR\n/);
   expect(stdout).toMatch(/\n2 +postgresql +db-2@zrh +Wölkchen 🚀 +3 +2 +4 GiB +80\.5 GB +0\.082192\n/);
   expect(stdout).toMatch(/\n1 +mysql +bare@zrh +Wölkchen 🚀 +- +- +- +- +-\n/);
   const json = JSON.parse(
-    (await fleetbook(['databases', 'DB', '--engine', 'postgresql', '--json'], env)).stdout,
+    (await runCommand(['databases', 'DB', '--engine', 'postgresql', '--json'], env)).stdout,
   );
   expect(json).toMatchObject({
     total: 1,
     rows: [{ id: 2, source: { amount: '60', per: 'month', currency: 'USD' } }],
   });
-  expect((await fleetbook(['databases', '--region', 'nowhere'], env)).stdout).toContain('remove an option');
+  expect((await runCommand(['databases', '--region', 'nowhere'], env)).stdout).toContain('remove an option');
 });

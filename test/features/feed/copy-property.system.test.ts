@@ -16,6 +16,7 @@ import { mastersOf } from '../../../src/redis/redis.ts';
 import { retireSource } from '../../../src/sync/runs/retire.ts';
 import { openScene, type TestReader } from '../../snapshot/scene.ts';
 import { feedPublisher } from '../../support/feed-publisher.ts';
+import { runs } from '../../support/random.ts';
 import { until } from '../../support/until.ts';
 import { cluster } from '../../sync/clusters/rows.ts';
 import {
@@ -254,12 +255,12 @@ describe.each(Object.entries(ENGINES))('with %s', (_, open) => {
 
   it('a copy equals the lists', async () => {
     const begun = performance.now();
-    let runs = 0;
+    let done = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 15, maxLength: 30, size: 'max' }), async (steps) => {
-        // A busy machine makes fewer runs. Each run is complete.
-        if (runs > 0 && performance.now() - begun > ENOUGH_MS) return;
-        runs += 1;
+        // A busy machine makes fewer done. Each run is complete.
+        if (done > 0 && performance.now() - begun > ENOUGH_MS) return;
+        done += 1;
         await using stack = new AsyncDisposableStack();
         const world = await openWorld(stack, engine, syncs);
         world.copies.push(await world.copy().begin());
@@ -275,7 +276,7 @@ describe.each(Object.entries(ENGINES))('with %s', (_, open) => {
         await world.publisher.publishDirty();
         await until(async () => world.copies[0]?.isRefused());
       }),
-      { numRuns: 6 },
+      { numRuns: runs(6) },
     );
   }, 240_000);
 });

@@ -6,6 +6,7 @@ import { createToken } from '../../../src/db/tokens.ts';
 import { SCOPES } from '../../../src/domain/scope.ts';
 import type { ApiDeps } from '../../../src/http/app.ts';
 import { sceneForEachTest } from '../../snapshot/scene.ts';
+import { runs } from '../../support/random.ts';
 import { until } from '../../support/until.ts';
 import { type ChangesApi, serveChanges } from './changes-api.ts';
 
@@ -185,7 +186,7 @@ describe('a client that leaves', () => {
           await until(() => steps.isCalm());
         },
       ),
-      { numRuns: 8, endOnFailure: true },
+      { numRuns: runs(8), endOnFailure: true },
     );
   }, 240_000);
 });

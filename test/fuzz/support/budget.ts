@@ -1,8 +1,9 @@
-/** The length and seed of a fuzz: a number of rounds in CI, else minutes. */
+/** The length and seed of a fuzz: a number of rounds, or minutes. */
 import fc from 'fast-check';
+import { runs, SEED } from '../../support/random.ts';
 
-/** Set by `npm run fuzz`: minutes, and the seed of a repeated run. */
-const { FUZZ_MINUTES, FUZZ_SEED } = process.env;
+/** Set by `npm run fuzz`. */
+const { FUZZ_MINUTES } = process.env;
 
 export interface Budget {
   readonly seed: number;
@@ -20,14 +21,12 @@ export interface Budget {
  * @param share this fuzz's part of FUZZ_MINUTES
  */
 export function budget(what: string, rounds: number, share: number): Budget {
-  const seed = FUZZ_SEED === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(FUZZ_SEED);
-  if (!Number.isInteger(seed)) throw new Error(`FUZZ_SEED is ${FUZZ_SEED}; it must be a whole number`);
   const minutes = FUZZ_MINUTES === undefined ? 0 : Number(FUZZ_MINUTES);
   if (FUZZ_MINUTES !== undefined && !(minutes > 0))
     throw new Error(`FUZZ_MINUTES is ${FUZZ_MINUTES}; it must be a number above 0`);
-  process.stdout.write(`fuzz of ${what}: FUZZ_SEED=${seed} repeats it\n`);
+  process.stdout.write(`fuzz of ${what}: RANDOM_SEED=${SEED} repeats it\n`);
   const ms = minutes * 60_000 * share;
-  return { seed, rounds, ms, timeout: ms + 600_000 };
+  return { seed: SEED, rounds: minutes > 0 ? rounds : runs(rounds), ms, timeout: ms + 600_000 };
 }
 
 /**
@@ -43,7 +42,7 @@ export async function fuzz<T>(property: fc.IAsyncProperty<T>, budget: Budget): P
     const { failed, errorInstance } = await fc.check(property, { seed, numRuns, endOnFailure: true });
     if (failed) {
       const what = errorInstance instanceof Error ? errorInstance.message : String(errorInstance);
-      throw new Error(`${what}\nFUZZ_SEED=${seed} repeats it`, { cause: errorInstance });
+      throw new Error(`${what}\nRANDOM_SEED=${seed} repeats it`, { cause: errorInstance });
     }
     seed = (seed + 1) % 2 ** 31;
   } while (performance.now() < until);

@@ -19,6 +19,7 @@ import { candidatesOfIndex } from '../../../src/market/costs/savings.ts';
 import { GIGABYTE } from '../../../src/market/dictionary.ts';
 import { ownView } from '../../../src/market/price-books.ts';
 import { priceBookEntry } from '../../support/price-book-entry.ts';
+import { runs } from '../../support/random.ts';
 import { storedMachine } from '../../support/stored-machine.ts';
 import { atOnce, indexOf, type Machine, providerOf, world } from '../world.ts';
 
@@ -152,7 +153,7 @@ it('a cheaper machine is each one that fits and costs less, the largest saving f
         brute.map(({ id, saving }) => [id, saving.toFixed()]),
       );
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 
@@ -211,7 +212,7 @@ it('the index gives all machines that a list of cheaper ones needs, with own pri
       expect(cheaper(found.anywhere)).toEqual(cheaper(rank(all)));
       expect(cheaper(found.sameProvider)).toEqual(cheaper(rank(ofProvider)));
     }),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   );
 });
 

@@ -25,6 +25,7 @@ import { priceBookContent } from '../../../src/snapshot/document/build.ts';
 import { encoding } from '../../../src/snapshot/document/format.ts';
 import type { Documents } from '../../../src/snapshot/read/documents.ts';
 import { priceBookEntry } from '../../support/price-book-entry.ts';
+import { runs } from '../../support/random.ts';
 import { storedMachine } from '../../support/stored-machine.ts';
 import * as worlds from '../world.ts';
 
@@ -234,7 +235,7 @@ it('amounts are exact, and one month is one number in every answer', async () =>
         expectExact(reserved.recurring_price, exact.recurring[i]);
       }
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });
 

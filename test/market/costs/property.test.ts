@@ -14,6 +14,7 @@ import {
   pricedMachine,
 } from '../../../src/market/costs/organization.ts';
 import { bookFor, type PriceQuestion } from '../../../src/market/costs/prices.ts';
+import { runs } from '../../support/random.ts';
 import { storedMachine } from '../../support/stored-machine.ts';
 
 const Wide = Big();
@@ -236,7 +237,7 @@ it('a cost is the sum of its parts at any time and with any book, and equals an 
         );
       }
     }),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   );
 });
 
@@ -274,6 +275,6 @@ it('costs of an organization are the sums of its clusters, the most expensive fi
       }
       expect(shown.total.complete).toBe(singles.every(({ complete }) => complete));
     }),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   );
 });

@@ -8,6 +8,7 @@ import type { OfferedRegionPrice } from '../../../src/domain/prices/region-price
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { previewCatalogue } from '../../../src/sync/catalogue/catalogue.ts';
 import { DEFAULT_GUARD_LIMITS } from '../../../src/sync/guards.ts';
+import { runs } from '../../support/random.ts';
 import { ACME, LAX, OPERATOR, offer, offers, openScene, region, type Scene } from '../scene.ts';
 
 let scene: Scene;
@@ -445,7 +446,7 @@ it('any prices of all kinds are stored, quarantined, held and accepted as the mo
       expect(await storedPrices()).toEqual(expected(left, smallCount, limits.rejectedShare).stored);
       expect(await quarantined()).toEqual([]);
     }),
-    { numRuns: 12, endOnFailure: true },
+    { numRuns: runs(12), endOnFailure: true },
   );
   expect(Math.min(...Object.values(outcomes).slice(0, 2))).toBeGreaterThan(0);
 });

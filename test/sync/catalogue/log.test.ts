@@ -13,6 +13,7 @@ import { runRecord, sourceRuns } from '../../../src/features/console/queries/run
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { retireSource } from '../../../src/sync/runs/retire.ts';
 import { pruneRuns } from '../../../src/sync/runs/run.ts';
+import { runs } from '../../support/random.ts';
 import { cluster } from '../clusters/rows.ts';
 import {
   LAX,
@@ -363,6 +364,6 @@ it('the diffs of all runs lead from each state to the next, for any sequence of 
       const byRun = (runId: number) => all.rows.filter((row) => row.runId === runId);
       for (const { runId, rows } of diffs) expect(byRun(runId)).toEqual(rows);
     }),
-    { numRuns: 25 },
+    { numRuns: runs(25) },
   );
 }, 240_000);

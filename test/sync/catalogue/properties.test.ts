@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { loadRegion } from '../../../src/snapshot/document/load.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import type { SyncResult } from '../../../src/sync/pipeline.ts';
+import { runs } from '../../support/random.ts';
 import { LAX, offer, openScene, region, type Scene, STRICT } from '../scene.ts';
 
 /** One machine in a run: its fields, `null` if it is absent, `rejected` if its row is unusable. */
@@ -156,7 +157,7 @@ describe('any sequence of catalogues', () => {
         await scene.reset();
         await sideBySide(sequences, sequence);
       }),
-      { numRuns: 6, endOnFailure: true },
+      { numRuns: runs(6), endOnFailure: true },
     );
   });
 
@@ -187,7 +188,7 @@ describe('any sequence of catalogues', () => {
           });
         },
       ),
-      { numRuns: 4, endOnFailure: true },
+      { numRuns: runs(4), endOnFailure: true },
     );
   });
 
@@ -206,7 +207,7 @@ describe('any sequence of catalogues', () => {
           expect(await stateOf(scene, place)).toMatchObject({ ids, regions });
         });
       }),
-      { numRuns: 4, endOnFailure: true },
+      { numRuns: runs(4), endOnFailure: true },
     );
   });
 });

@@ -8,6 +8,7 @@ import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { previewCatalogue } from '../../../src/sync/catalogue/catalogue.ts';
 import { adoptCurrency } from '../../../src/sync/currency.ts';
 import { DEFAULT_GUARD_LIMITS } from '../../../src/sync/guards.ts';
+import { runs } from '../../support/random.ts';
 import { LAX, OPERATOR, offer, offers, openScene, region, type Scene } from '../scene.ts';
 
 let scene: Scene;
@@ -171,7 +172,7 @@ it('have histories without overlaps, whose open row is what is stored', async ()
           (select count(*)::int from stated where now is distinct from open) as differing`;
       expect(found).toEqual({ overlaps: 0, differing: 0 });
     }),
-    { numRuns: 5 },
+    { numRuns: runs(5) },
   );
 });
 

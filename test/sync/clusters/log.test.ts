@@ -12,6 +12,7 @@ import {
 } from '../../../src/features/console/queries/changes.ts';
 import { sourceRuns } from '../../../src/features/console/queries/runs.ts';
 import { retireSource } from '../../../src/sync/runs/retire.ts';
+import { runs } from '../../support/random.ts';
 import { LAX, OPERATOR, openScene, type Scene } from '../scene.ts';
 import { cluster, disk } from './rows.ts';
 
@@ -225,6 +226,6 @@ it('the diffs of all runs lead from each state to the next, for any sequence of 
       for (const { runId, after } of diffs)
         expect(afters((await changesOf({ runId })).rows).sort()).toEqual(after);
     }),
-    { numRuns: 15 },
+    { numRuns: runs(15) },
   );
 }, 240_000);

@@ -5,6 +5,7 @@ import { seedProviders } from '../../../src/db/providers.ts';
 import type { ClusterDocument, ReportedCluster } from '../../../src/domain/cluster.ts';
 import { loadContent } from '../../../src/snapshot/document/load.ts';
 import type { ClusterItem } from '../../../src/sources/source.ts';
+import { runs } from '../../support/random.ts';
 import { ACME, LAX, offer, openScene, region, type Scene } from '../scene.ts';
 import { cluster, disk } from './rows.ts';
 
@@ -137,7 +138,7 @@ describe('any sequence of clusters and catalogues', () => {
           before = after;
         }
       }),
-      { numRuns: 8, endOnFailure: true },
+      { numRuns: runs(8), endOnFailure: true },
     );
   });
 });

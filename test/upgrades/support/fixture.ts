@@ -1,4 +1,4 @@
-/** The files of a fixture: what one release has stored and answered. `npm run release:fixture` writes them. */
+/** The files of a fixture: what one release has stored and answered. `node test/upgrades/make-fixture.ts` writes them. */
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { constants, gunzipSync, gzipSync } from 'node:zlib';

@@ -1,0 +1,152 @@
+/**
+ * Global set-up of both layers: finds Redis, starts one PostgreSQL with a migrated database to clone, builds the pages that
+ * readers serve, and gives the tests a folder for temporary files.
+ */
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { accessSync, constants, existsSync, globSync } from 'node:fs';
+import { chmod, mkdtemp, rm, statfs } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import postgres from 'postgres';
+import type { TestProject } from 'vitest/node';
+import { inPackage } from '../../src/config/package.ts';
+import { migrate } from '../../src/db/migration/migrate.ts';
+import { acquireRedisServer } from '../../src/dev/install-redis.ts';
+import { type EmbeddedPostgresOptions, startEmbeddedPostgres } from '../../src/dev/postgres.ts';
+import { postgresBinaries } from '../../src/dev/postgres-binaries.ts';
+import { installer } from '../../src/dev/system-package.ts';
+import { findProgram } from '../../src/processes/find-program.ts';
+import { databaseUrl, run } from './postgres.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The server's administrator, and the name of the database that createDatabase() clones. */
+    postgres: { readonly adminUrl: string; readonly template: string };
+  }
+}
+
+const say = (line: string) => process.stdout.write(`${line}\n`);
+
+export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
+  await using undo = new AsyncDisposableStack();
+  for (const build of ['packages/console/build.mjs', 'src/http/reference/build.mjs'])
+    execFileSync(process.execPath, [inPackage(build)], { stdio: 'inherit' });
+  // The tests stop, kill and flush their servers, so a running one cannot be used.
+  const redis = await acquireRedisServer({ isUrlUseful: false });
+  // Without it the tests through a pooler are skipped. Only CI installs programs for tests.
+  if (process.env.CI && !findProgram('pgbouncer')) await installer(findProgram)?.('pgbouncer');
+  await useScratchFolder(undo);
+  const stock = await stockPostgres();
+  const adminUrl = await startPostgres(undo, stock);
+  const template = `template_${randomBytes(8).toString('hex')}`;
+  await run(adminUrl, `create database ${template} template template0`);
+  await migrate(databaseUrl(adminUrl, template));
+  project.provide('postgres', { adminUrl, template });
+  say(
+    `the tests run on ${redis.name} ${redis.version} and ${stock === undefined ? 'the embedded PostgreSQL' : `the PostgreSQL of ${stock}`}`,
+  );
+  const running = undo.move();
+  return async () => {
+    await using _ = running;
+    if (stock !== undefined) await failIfCompiled(adminUrl);
+  };
+}
+
+/** Linux stores this folder in memory. */
+const MEMORY = '/dev/shm';
+/** A run needs at most about 2 GB; containers often have 64 MB. */
+const BYTES_NEEDED = 6e9;
+
+/** Temporary files are in memory if there is room, since tests create and drop hundreds of databases. */
+async function useScratchFolder(undo: AsyncDisposableStack): Promise<void> {
+  const before = process.env.TMPDIR;
+  const path = await mkdtemp(join(await roomiest(), 'fleetbook-run-'));
+  undo.defer(async () => {
+    if (before === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = before;
+    await rm(path, { recursive: true, force: true, maxRetries: 3 });
+  });
+  // Readable like the usual folder: other users' programs pass through it to their files.
+  await chmod(path, 0o755);
+  process.env.TMPDIR = path;
+}
+
+/** A folder that the user names has priority. */
+async function roomiest(): Promise<string> {
+  if (process.env.TMPDIR) return tmpdir();
+  try {
+    accessSync(MEMORY, constants.W_OK);
+    const { bavail, bsize } = await statfs(MEMORY);
+    return bavail * bsize >= BYTES_NEEDED ? MEMORY : tmpdir();
+  } catch {
+    return tmpdir();
+  }
+}
+
+/**
+ * Returns the folder of the programs of the system's PostgreSQL, which compiles statements (JIT) as the embedded one cannot;
+ * undefined for the embedded one. CI uses it if it can; `TEST_POSTGRES=stock` and `embedded` choose.
+ */
+async function stockPostgres(): Promise<string | undefined> {
+  const wanted = process.env.TEST_POSTGRES || (process.env.CI ? 'if possible' : 'embedded');
+  if (!['if possible', 'stock', 'embedded'].includes(wanted))
+    throw new Error(`TEST_POSTGRES must be stock or embedded; it is ${JSON.stringify(wanted)}`);
+  if (wanted === 'embedded') return undefined;
+  const trouble = packaged() === undefined ? await installer(findProgram)?.('postgresql') : undefined;
+  const bin = packaged();
+  if (bin === undefined && wanted === 'stock')
+    throw new Error(
+      `there is no PostgreSQL of the system's packages: ${trouble ?? 'installing it takes apt-get and root'}`,
+    );
+  return bin;
+}
+
+/** The oldest of Debian's packages, which is nearest to the oldest supported release. */
+function packaged(): string | undefined {
+  const majorOf = (bin: string) => Number(/postgresql\/(\d+)/.exec(bin)?.[1] ?? 0);
+  return globSync('/usr/lib/postgresql/*/bin/postgres')
+    .map((path) => join(path, '..'))
+    .filter((bin) => existsSync(join(bin, 'initdb')))
+    .sort((a, b) => majorOf(a) - majorOf(b))[0];
+}
+
+/** @returns the address of its administrator */
+async function startPostgres(undo: AsyncDisposableStack, stock: string | undefined): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'fleetbook-test-'));
+  undo.defer(() => rm(folder, { recursive: true, force: true }));
+  const options: Partial<EmbeddedPostgresOptions> = stock === undefined ? {} : compiling(stock);
+  const dataDir = join(folder, 'postgres');
+  return undo.use(await startEmbeddedPostgres({ durable: false, maxConnections: 300, ...options, dataDir }))
+    .url;
+}
+
+function compiling(bin: string): Partial<EmbeddedPostgresOptions> {
+  const share = execFileSync(join(bin, 'pg_config'), ['--sharedir'], { encoding: 'utf8' }).trim();
+  return {
+    binaries: postgresBinaries(bin, share),
+    settings: {
+      shared_preload_libraries: 'pg_stat_statements',
+      'pg_stat_statements.max': '50000',
+      jit: 'on',
+    },
+  };
+}
+
+/** Fails the run if PostgreSQL compiled statements of workers or readers. vitest only logs an error of a tear-down. */
+async function failIfCompiled(adminUrl: string): Promise<void> {
+  const sql = postgres(adminUrl, { max: 1, onnotice: () => {} });
+  try {
+    await sql`create extension pg_stat_statements`;
+    const compiled = await sql<{ role: string; statement: string }[]>`
+      select distinct r.rolname as role, left(s.query, 200) as statement
+      from pg_stat_statements s join pg_roles r on r.oid = s.userid
+      where s.jit_functions > 0 and r.rolname in ('fleetbook_worker', 'fleetbook_reader') limit 20`;
+    if (compiled.length === 0) return;
+    const shown = compiled.map(({ role, statement }) => `${role}: ${statement.replaceAll(/\s+/g, ' ')}`);
+    console.error(`PostgreSQL has compiled statements: their connections allow JIT\n${shown.join('\n')}`);
+    process.exitCode = 1;
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
