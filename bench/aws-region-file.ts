@@ -1,9 +1,9 @@
 /**
- * Reads an AWS region file of 500 MB through the adapter, as a sync does, and prints the peak memory of the reading
+ * `npm run bench -- aws-region-file`: reads an AWS region file of 500 MB through the adapter, as a sync does, and prints the peak memory of the reading
  * process. Another process generates the file and sends it over loopback. It has the shape and the proportions of a
  * large region's: about a hundred variants of each type, one of them ordinary, and more text about reservations than
  * about everything else.
- * node bench/aws-region-file.ts [--bytes 500000000] [--json]
+ * Options: [--bytes 500000000] [--json]
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:console`: the operators' console over 1,000,000 machines, 200 sources with a day of runs, 20,000
+ * `npm run bench -- console`: the operators' console over 1,000,000 machines, 200 sources with a day of runs, 20,000
  * organizations and 50 held batches: each route of it, the first view in a real browser, and the size of its script.
  * `--quick` takes a tenth of the machines and organizations; `--json` is for machines. The exit code is 1 when a bar is
  * missed. The routes are in bench/console/addresses.ts.

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:costs`: server time of the costs of an organization of 10,000 clusters, with a real PostgreSQL of 1,000,000 machines in
+ * `npm run bench -- costs`: server time of the costs of an organization of 10,000 clusters, with a real PostgreSQL of 1,000,000 machines in
  * 200 regions. One request in 200 meets a region with other prices, and a changed cluster. `--quick` uses a tenth of the machines and
  * requests, `--json` prints JSON. The exit code is 1 if a bar is missed.
  */

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:exports`: the time to make the files of a large catalogue, the additional memory of the worker's
+ * `npm run bench -- exports`: the time to make the files of a large catalogue, the additional memory of the worker's
  * process, and the size of each file. `--machines 1000000` by default, each with two prices.
  */
 import { availableParallelism, tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:freshness`: the time from a change in a control plane to its answer in the API of a real `serve`,
+ * `npm run bench -- freshness`: the time from a change in a control plane to its answer in the API of a real `serve`,
  * with a real worker, PostgreSQL and Redis between. Takes about a minute; `--json` prints JSON. The exit code is 1 if
  * a bar is missed.
  */

@@ -1,5 +1,5 @@
 /**
- * `node bench/history.ts <result> <folder> <commit>`: adds a result of `npm run bench:read -- --json` to `read.ndjson` in the folder,
+ * `node bench/history.ts <result> <folder> <commit>`: adds a result of `npm run bench -- read --json` to `read.ndjson` in the folder,
  * and draws all results as `read.svg`.
  */
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
@@ -73,7 +73,7 @@ export function addResult(
   writeFileSync(join(folder, 'read.svg'), historyChart(entries));
   writeFileSync(
     join(folder, 'README.md'),
-    '# Benchmarks\n\n`read.ndjson` has the results of `npm run bench:read` on runners of GitHub, oldest first.\n\n![All results over time](read.svg)\n',
+    '# Benchmarks\n\n`read.ndjson` has the results of `npm run bench -- read` on runners of GitHub, oldest first.\n\n![All results over time](read.svg)\n',
   );
 }
 

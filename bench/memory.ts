@@ -1,5 +1,5 @@
 /**
- * `npm run bench:memory`: the memory of an entry of each kind in addition to its bytes, and the constant that
+ * `npm run bench -- memory`: the memory of an entry of each kind in addition to its bytes, and the constant that
  * accounts for it (src/snapshot/read/budget.ts). The exit code is 1 if a constant is too small or more than
  * half too large.
  */

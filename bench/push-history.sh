@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# bench/push-history.sh <result>: adds a result of `npm run bench:read -- --json` to the branch "benchmarks" and draws its chart.
+# bench/push-history.sh <result>: adds a result of `npm run bench -- read --json` to the branch "benchmarks" and draws its chart.
 # REMOTE is the address of the repository; on a runner of GitHub it follows from the environment.
 set -euo pipefail
 result=$(realpath "${1:?give the file of the result}")

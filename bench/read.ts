@@ -1,5 +1,5 @@
 /**
- * `npm run bench:read`: reads of Fleetbook next to simpler servers, in one run. Standard output has the result,
+ * `npm run bench -- read`: reads of Fleetbook next to simpler servers, in one run. Standard output has the result,
  * standard error the progress; the exit code is 1 if a bar is missed. See docs/performance.md.
  */
 import { existsSync } from 'node:fs';

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:search`: the same questions to the index, to the API over HTTP, to PostgreSQL over indexes and to
+ * `npm run bench -- search`: the same questions to the index, to the API over HTTP, to PostgreSQL over indexes and to
  * DuckDB, side by side in each round; also the index's memory, and the time to index a publication. A million
  * machines of 200 regions; `--quick` uses a tenth, `--json` prints JSON. The exit code is 1 if a bar is missed.
  */

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:streams`: the cost of idle streams of `/v1/changes` for one process of `serve`: memory, and the rate
+ * `npm run bench -- streams`: the cost of idle streams of `/v1/changes` for one process of `serve`: memory, and the rate
  * of the hot path. The rate is compared with that of a process without streams, in turn, a pair every few seconds: a
  * shared machine changes its speed more often than streams can be opened and closed. Needs wrk, dist (`npm run
  * build`), and two file descriptors a stream (`ulimit -n`).

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:sync`: a million offers through the real job, store and publisher, compared with PostgreSQL's time
+ * `npm run bench -- sync`: a million offers through the real job, store and publisher, compared with PostgreSQL's time
  * for the same rows in the same run; with `--clusters`, the clusters of many organizations. See docs/performance.md.
  */
 import { parseArgs } from 'node:util';

@@ -1,5 +1,5 @@
 /**
- * `npm run check:audit`: known vulnerabilities of the packages of a release, from the registry's advisories. Each one needs a
+ * `node release/audit.ts`: known vulnerabilities of the packages of a release, from the registry's advisories. Each one needs a
  * statement in `.vex/fleetbook.openvex.json`, or the check fails. `npm audit --omit=dev` alone would miss bundled packages.
  */
 import { spawnSync } from 'node:child_process';

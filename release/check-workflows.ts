@@ -1,4 +1,4 @@
-/** `npm run check:workflows`: actionlint, zizmor and shellcheck over all workflows and shell scripts. */
+/** `node release/check-workflows.ts`: actionlint, zizmor and shellcheck over all workflows and shell scripts. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { findProgram } from '../src/processes/find-program.ts';

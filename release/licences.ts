@@ -1,4 +1,4 @@
-/** `npm run check:licences`: each package of a release has a licence that permits its use in a program under Apache-2.0. */
+/** `node release/licences.ts`: each package of a release has a licence that permits its use in a program under Apache-2.0. */
 import { type Component, components } from './components.ts';
 
 /** SPDX identifiers. A licence that is not listed needs a decision, and then a line here. */

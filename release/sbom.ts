@@ -1,5 +1,5 @@
 /**
- * `npm run release:sbom -- <file>`: the list of components as CycloneDX. `npm sbom` lists the installed packages; this adds the
+ * `node release/sbom.ts <file>`: the list of components as CycloneDX. `npm sbom` lists the installed packages; this adds the
  * packages that are part of the release's own files.
  */
 import { execFileSync } from 'node:child_process';
@@ -85,9 +85,7 @@ function bomComponent({ name, version, license, integrity, delivery }: Component
 if (import.meta.main) {
   const [file] = process.argv.slice(2);
   if (file === undefined) {
-    process.stderr.write(
-      'release:sbom: give the file to write, for example: npm run release:sbom -- sbom.cdx.json\n',
-    );
+    process.stderr.write('give the file to write, for example: node release/sbom.ts sbom.cdx.json\n');
     process.exit(1);
   }
   const bom = sbom(await components());

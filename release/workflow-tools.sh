@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the tools of `npm run check:workflows` on a runner of GitHub, which already has shellcheck.
+# Installs the tools of `node release/check-workflows.ts` on a runner of GitHub, which already has shellcheck.
 set -euo pipefail
 go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 pipx install zizmor==1.32.0

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:sync -- --clusters`: many organizations' clusters: first, unchanged, 1 % changed and one changed.
+ * `npm run bench -- sync --clusters`: many organizations' clusters: first, unchanged, 1 % changed and one changed.
  */
 import type { Redis } from 'ioredis';
 import type { Bar } from './bar.ts';

@@ -1,4 +1,4 @@
-/** Draws the pictures of the README and of docs/console.md from `fleetbook demo`. Needs Chromium. `npm run docs:pictures` runs it. */
+/** Draws the pictures of the README and of docs/console.md from `fleetbook demo`. Needs Chromium. `node docs/generate/pictures.ts` runs it. */
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { launchBrowser, openPage, PHONE } from '../../test/support/browser.ts';

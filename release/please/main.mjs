@@ -1,10 +1,10 @@
 /**
  * Releases from conventional commits:
  *
- *   npm run release -- preview [--write]   prints the next version and its text, from this clone without a network;
+ *   node release/please/main.mjs preview [--write]   prints the next version and its text, from this clone without a network;
  *                                          --write also changes the files, as the pull request does
- *   npm run release -- pull-request        opens or updates the pull request of the next release on GitHub
- *   npm run release -- tag                 tags the release whose pull request was merged, and creates it on GitHub
+ *   node release/please/main.mjs pull-request        opens or updates the pull request of the next release on GitHub
+ *   node release/please/main.mjs tag                 tags the release whose pull request was merged, and creates it on GitHub
  *
  * The last two need GITHUB_TOKEN and GITHUB_REPOSITORY.
  */

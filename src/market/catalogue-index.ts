@@ -117,7 +117,7 @@ export function emptyIndex(): CatalogueIndex {
   };
 }
 
-/** Bytes of objects, names and map entries, measured by `npm run bench:search`. */
+/** Bytes of objects, names and map entries, measured by `npm run bench -- search`. */
 const BYTES_PER_TYPE = 160;
 const BYTES_PER_KIND = 800;
 const BYTES_PER_REGION = 1500;

@@ -75,7 +75,7 @@ export function referencePage(program: string | undefined): string {
   const body =
     program === undefined
       ? `<main><h1>The reference page is not built</h1>
-<p>Run <code>npm run build:reference</code> and load this page again. ${links} also describe the API.</main>`
+<p>Run <code>node src/http/reference/build.mjs --strict</code> and load this page again. ${links} also describe the API.</main>`
       : `<noscript>This page needs JavaScript. ${links} also describe the API.</noscript>
 <div id="reference"></div>
 <script src="docs/${program}"></script>
