@@ -4,7 +4,7 @@
  */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { accessSync, constants, existsSync, globSync } from 'node:fs';
+import { accessSync, constants, existsSync, globSync, rmSync } from 'node:fs';
 import { chmod, mkdtemp, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -36,7 +36,7 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   const redis = await acquireRedisServer({ isUrlUseful: false });
   // Without it the tests through a pooler are skipped. Only CI installs programs for tests.
   if (process.env.CI && !findProgram('pgbouncer')) await installer(findProgram)?.('pgbouncer');
-  await useScratchFolder(undo);
+  await useScratchFolder();
   const stock = await stockPostgres();
   const adminUrl = await startPostgres(undo, stock);
   const template = `template_${randomBytes(8).toString('hex')}`;
@@ -59,14 +59,10 @@ const MEMORY = '/dev/shm';
 const BYTES_NEEDED = 6e9;
 
 /** Temporary files are in memory if there is room, since tests create and drop hundreds of databases. */
-async function useScratchFolder(undo: AsyncDisposableStack): Promise<void> {
-  const before = process.env.TMPDIR;
+async function useScratchFolder(): Promise<void> {
   const path = await mkdtemp(join(await roomiest(), 'fleetbook-run-'));
-  undo.defer(async () => {
-    if (before === undefined) delete process.env.TMPDIR;
-    else process.env.TMPDIR = before;
-    await rm(path, { recursive: true, force: true, maxRetries: 3 });
-  });
+  // vitest ends without tear-downs when it receives a signal.
+  process.once('exit', () => rmSync(path, { recursive: true, force: true, maxRetries: 3 }));
   // Readable like the usual folder: other users' programs pass through it to their files.
   await chmod(path, 0o755);
   process.env.TMPDIR = path;
