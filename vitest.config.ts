@@ -51,7 +51,7 @@ export default defineConfig({
           ...shared,
           name: 'system: containers',
           include: ['test/containers/**/*.test.ts'],
-          globalSetup: ['test/support/docker.ts'],
+          globalSetup: ['test/containers/docker.ts'],
           hookTimeout: 300_000,
         },
       },

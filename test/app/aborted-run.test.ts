@@ -3,8 +3,8 @@ import { expect, it } from 'vitest';
 import { composeWorker } from '../../src/app/worker.ts';
 import { readConfig, type SourceConfig } from '../../src/config/config.ts';
 import { adapter as kubernetes } from '../../src/sources/clusters/kubernetes.ts';
+import { FakeKubernetes } from '../sources/clusters/fake-kubernetes.ts';
 import { BOTH } from '../sources/clusters/kubernetes-objects.ts';
-import { FakeKubernetes } from '../support/fake-kubernetes.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
 

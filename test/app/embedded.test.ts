@@ -10,7 +10,7 @@ import { buildApp } from '../../src/http/app.ts';
 import { createReader, type EmbeddedReader, type ReaderOptions } from '../../src/index.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { exchange } from '../http/harness.ts';
-import { type Published, startPublished } from '../support/published.ts';
+import { type Published, startPublished } from '../snapshot/published.ts';
 import { until } from '../support/until.ts';
 
 const opened = new AsyncDisposableStack();

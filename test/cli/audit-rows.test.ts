@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openStore } from '../../src/db/connection/connect.ts';
 import { readLineage } from '../../src/db/lineage.ts';
 import { auditRecords } from '../../src/features/console/queries/audit.ts';
-import { type CommandScene, openCommandScene } from '../support/command-scene.ts';
+import { type Receiver, receiver } from '../features/notifications/webhook-receiver.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { runCommand } from '../support/run-command.ts';
-import { type Receiver, receiver } from '../support/webhook-receiver.ts';
+import { type CommandScene, openCommandScene } from './scene.ts';
 
 describe('the audit log', { timeout: 240_000 }, () => {
   let here: CommandScene;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { auditTable } from '../../src/cli/accounts/audit.ts';
 import { readSince } from '../../src/cli/terminal/options.ts';
-import { openCommandScene } from '../support/command-scene.ts';
 import { runCommand } from '../support/run-command.ts';
+import { openCommandScene } from './scene.ts';
 
 describe('audit', () => {
   const closing = new AsyncDisposableStack();

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { confirmSlug } from '../../src/cli/accounts/org.ts';
 import { addSample, type Sample } from '../snapshot/rows.ts';
 import type { Scene, TestReader } from '../snapshot/scene.ts';
-import { openCommandScene } from '../support/command-scene.ts';
 import { runCommand } from '../support/run-command.ts';
 import { until } from '../support/until.ts';
+import { openCommandScene } from './scene.ts';
 
 // Each command is a process, and a busy machine starts processes slowly.
 describe('org', () => {

@@ -4,10 +4,10 @@ import { composeReader } from '../../src/app/reader.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { postgresProblem } from '../../src/db/connection/server-problem.ts';
 import { checkReplica } from '../../src/features/replica/check.ts';
+import { type ReplicatedPostgres, startReplicatedPostgres } from '../engines/postgres-replica.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { recordedLog } from '../support/log-lines.ts';
 import { createDatabase, run, type TestDatabase } from '../support/postgres.ts';
-import { type ReplicatedPostgres, startReplicatedPostgres } from '../support/postgres-replica.ts';
 import { until } from '../support/until.ts';
 
 const NO_REDIS = 'redis://127.0.0.1:1';

@@ -4,10 +4,10 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { auditRecords } from '../../src/features/console/queries/audit.ts';
 import { LiveRuns } from '../../src/sync/runs/live.ts';
 import { registerSource } from '../../src/sync/runs/run.ts';
-import { type CommandScene, openCommandScene } from '../support/command-scene.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { hetzner } from '../support/provider-answers.ts';
 import { runCommand } from '../support/run-command.ts';
+import { type CommandScene, openCommandScene } from './scene.ts';
 
 let commands: CommandScene;
 beforeAll(async () => {

@@ -6,9 +6,9 @@ import { tokenTable } from '../../src/cli/accounts/token.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { isWellFormedToken } from '../../src/domain/token.ts';
 import type { Scene, TestReader } from '../snapshot/scene.ts';
-import { openCommandScene } from '../support/command-scene.ts';
 import { runCommand } from '../support/run-command.ts';
 import { until } from '../support/until.ts';
+import { openCommandScene } from './scene.ts';
 
 // Each command is a process, and a busy machine starts processes slowly.
 describe('token', () => {

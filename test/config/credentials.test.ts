@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type Environment, namesASource, readConfig } from '../../src/config/config.ts';
-import { tokenServer } from '../support/token-server.ts';
+import { tokenServer } from '../sources/credentials/token-server.ts';
 
 const SECRET = 'tok-8c1e-secret';
 const AZURE = 'https://management.azure.com/subscriptions/one';

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { CredentialKind } from '../../src/sources/credentials/types.ts';
 import { REQUEST_RETRIES, RequestRetries } from '../../src/sources/http/retries.ts';
 import { SourceError, type SourceFailureKind } from '../../src/sources/source.ts';
-import { fakeClock } from '../support/fake-clock.ts';
+import { fakeClock } from '../sources/http/fake-clock.ts';
 import type { FakeAnswer } from '../support/fake-upstream.ts';
 
 /** The token of each source; no failure may repeat it. */

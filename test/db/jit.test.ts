@@ -8,9 +8,9 @@ import { openStore, type Sql } from '../../src/db/connection/connect.ts';
 import { migrate } from '../../src/db/migration/migrate.ts';
 import { statementOf } from '../../src/features/exports/tables.ts';
 import { readFeedPage, readFeedStart } from '../../src/features/feed/read-changes.ts';
-import { migrationsOf } from '../support/older-migrations.ts';
-import { pgbouncer, startPgBouncer } from '../support/pgbouncer.ts';
+import { pgbouncer, startPgBouncer } from '../engines/pgbouncer.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { migrationsOf } from './older-migrations.ts';
 
 let db: TestDatabase;
 beforeAll(async () => {

@@ -2,9 +2,9 @@
 import postgres from 'postgres';
 import { expect, it } from 'vitest';
 import { migrate } from '../../src/db/migration/migrate.ts';
-import { migrationsOf } from '../support/older-migrations.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
+import { migrationsOf } from './older-migrations.ts';
 
 /** Migrations of a later release. The first one alters `machines` and `clusters`. */
 const LATER = {

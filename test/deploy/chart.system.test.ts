@@ -1,6 +1,6 @@
 /** Facts of the product in the objects that Helm renders. */
 import { describe, expect, it } from 'vitest';
-import { alertRules } from '../support/alert-rules.ts';
+import { alertRules } from '../ops/alert-rules.ts';
 import { HELM, needs } from '../support/needs.ts';
 import { containerOf, helm, inChart, objectOf, objects, podOf } from './chart-support.ts';
 

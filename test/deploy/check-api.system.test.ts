@@ -3,8 +3,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
 import { freePort } from '../../src/processes/port.ts';
+import { startPublished } from '../snapshot/published.ts';
 import { CLI, startProgram } from '../support/program.ts';
-import { startPublished } from '../support/published.ts';
 import { until } from '../support/until.ts';
 import { checkApi } from './programs/check-api.ts';
 

@@ -8,7 +8,7 @@ import { acquireRedisServer } from '../../src/dev/install-redis.ts';
 import { findRedisServer } from '../../src/dev/redis.ts';
 import { findProgram } from '../../src/processes/find-program.ts';
 import { ANOTHER_USER, needs } from '../support/needs.ts';
-import { asOrdinaryUser } from '../support/ordinary-user.ts';
+import { asOrdinaryUser } from './ordinary-user.ts';
 
 const PROGRAM = join(import.meta.dirname, 'programs/install-redis.ts');
 const isRoot = process.getuid?.() === 0;

@@ -6,8 +6,8 @@ import { promisify } from 'node:util';
 import postgres from 'postgres';
 import { describe, expect, it } from 'vitest';
 import { ANOTHER_USER, needs } from '../support/needs.ts';
-import { asOrdinaryUser, ORDINARY_USER } from '../support/ordinary-user.ts';
 import { startProgram } from '../support/program.ts';
+import { asOrdinaryUser, ORDINARY_USER } from './ordinary-user.ts';
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '../..');

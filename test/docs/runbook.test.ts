@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { DASHBOARD_FILE, dashboardText } from '../../docs/generate/dashboard.ts';
 import { inPackage } from '../../src/config/package.ts';
-import { alertRules } from '../support/alert-rules.ts';
+import { alertRules } from '../ops/alert-rules.ts';
 import { findCommand } from './find-command.ts';
 
 const page = readFileSync(inPackage('docs/runbook.md'), 'utf8');

@@ -18,9 +18,9 @@ import { withFence } from '../../src/snapshot/publish/fence.ts';
 import { Publisher } from '../../src/snapshot/publish/publisher.ts';
 import { addSample } from '../snapshot/rows.ts';
 import { needs, PGBOUNCER } from '../support/needs.ts';
-import { type PgBouncer, pgbouncer, startPgBouncer } from '../support/pgbouncer.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { startTestRedis } from '../support/redis.ts';
+import { type PgBouncer, pgbouncer, startPgBouncer } from './pgbouncer.ts';
 
 describe('behind PgBouncer in transaction mode', needs(pgbouncer !== undefined, PGBOUNCER), () => {
   let db: TestDatabase;

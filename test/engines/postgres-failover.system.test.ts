@@ -9,9 +9,9 @@ import { createToken } from '../../src/db/tokens.ts';
 import { startHeartbeat } from '../../src/snapshot/publish/publisher.ts';
 import { addSample, reprice } from '../snapshot/rows.ts';
 import { faultProxy } from '../support/fault-proxy.ts';
-import { startReplicatedPostgres } from '../support/postgres-replica.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
+import { startReplicatedPostgres } from './postgres-replica.ts';
 
 const silent = pino({ level: 'silent' });
 

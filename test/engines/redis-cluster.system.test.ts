@@ -10,8 +10,8 @@ import { loadContent } from '../../src/snapshot/document/load.ts';
 import { setIfNewer } from '../../src/snapshot/publish/fence.ts';
 import { addMachine, addRegion, addSample, reprice, type Sample } from '../snapshot/rows.ts';
 import { openScene, type Scene, type TestReader } from '../snapshot/scene.ts';
-import { type ClusterNode, startTestCluster, type TestCluster } from '../support/redis-cluster.ts';
 import { until } from '../support/until.ts';
+import { type ClusterNode, startTestCluster, type TestCluster } from './redis-cluster.ts';
 
 const REGIONS = 90;
 const SLOTS = 16_384;

@@ -6,10 +6,10 @@ import { startHeartbeat } from '../../src/snapshot/publish/publisher.ts';
 import { watchLineage } from '../../src/snapshot/read/lineage.ts';
 import { addMachine, addRegion, addSample, reprice } from '../snapshot/rows.ts';
 import { openScene, type ReaderOptions, type Scene, type TestReader } from '../snapshot/scene.ts';
-import { type ClusterNode, startTestCluster, type TestCluster } from '../support/redis-cluster.ts';
-import { startTestSentinels } from '../support/redis-sentinel.ts';
-import { CAN_BE_PARTED } from '../support/server-network.ts';
 import { until } from '../support/until.ts';
+import { type ClusterNode, startTestCluster, type TestCluster } from './redis-cluster.ts';
+import { startTestSentinels } from './redis-sentinel.ts';
+import { CAN_BE_PARTED } from './server-network.ts';
 
 const REGIONS = 30;
 /** Milliseconds, with time for a busy machine. The limit for tokens in docs/reliability.md is two seconds. */

@@ -3,8 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { addSample, reprice, type Sample } from '../snapshot/rows.ts';
 import { openScene, type Scene } from '../snapshot/scene.ts';
-import { type SentinelServer, startTestSentinels, type TestSentinels } from '../support/redis-sentinel.ts';
 import { until } from '../support/until.ts';
+import { type SentinelServer, startTestSentinels, type TestSentinels } from './redis-sentinel.ts';
 
 let sentinels: TestSentinels;
 let scene: Scene;

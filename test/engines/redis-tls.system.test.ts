@@ -6,9 +6,9 @@ import { expect, it } from 'vitest';
 import { startRedis } from '../../src/dev/redis.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { redisBinary } from '../support/redis.ts';
-import { startTestCluster } from '../support/redis-cluster.ts';
-import { startTestSentinels } from '../support/redis-sentinel.ts';
-import { AUTHORITY_FILE, tlsArgs } from '../support/redis-tls.ts';
+import { startTestCluster } from './redis-cluster.ts';
+import { startTestSentinels } from './redis-sentinel.ts';
+import { AUTHORITY_FILE, tlsArgs } from './redis-tls.ts';
 
 const PROGRAM = join(import.meta.dirname, 'programs/redis-clients.ts');
 

@@ -5,19 +5,10 @@ import { redisFindings } from '../../src/cli/doctor/redis.ts';
 import { checkRedis } from '../../src/redis/check-server.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { requestAttempt } from '../../src/sync/runs/slots.ts';
-import { startTestCluster, type TestCluster } from '../support/redis-cluster.ts';
-import { startTestSentinels, type TestSentinels } from '../support/redis-sentinel.ts';
 import { until } from '../support/until.ts';
-import {
-  cacheRedis,
-  config,
-  opened,
-  settled,
-  silent,
-  start,
-  store,
-  useServers,
-} from '../support/worker-scene.ts';
+import { cacheRedis, config, opened, settled, silent, start, store, useServers } from '../workers/scene.ts';
+import { startTestCluster, type TestCluster } from './redis-cluster.ts';
+import { startTestSentinels, type TestSentinels } from './redis-sentinel.ts';
 
 useServers();
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { type ReplicatedPostgres, startReplicatedPostgres } from '../support/postgres-replica.ts';
+import { type ReplicatedPostgres, startReplicatedPostgres } from '../engines/postgres-replica.ts';
 import { recordHeld } from './support/earlier-state.ts';
 import { lostFor, troubles, underLoad } from './support/row.ts';
 

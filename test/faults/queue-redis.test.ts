@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
-import { startTestSentinels } from '../support/redis-sentinel.ts';
+import { startTestSentinels } from '../engines/redis-sentinel.ts';
 import { until } from '../support/until.ts';
 import { Prober } from './support/prober.ts';
 import { record } from './support/row.ts';

@@ -6,8 +6,8 @@ import {
   startTestCluster,
   type TestCluster,
   type TestClusterOptions,
-} from '../support/redis-cluster.ts';
-import { CAN_BE_PARTED } from '../support/server-network.ts';
+} from '../engines/redis-cluster.ts';
+import { CAN_BE_PARTED } from '../engines/server-network.ts';
 import { again } from './support/again.ts';
 import { isCacheBack } from './support/linked.ts';
 import { type Fault, type Outcome, troubles, underLoad, wrongOrNone } from './support/row.ts';

@@ -5,8 +5,8 @@ import {
   startTestSentinels,
   type TestSentinels,
   type TestSentinelsOptions,
-} from '../support/redis-sentinel.ts';
-import { CAN_BE_PARTED } from '../support/server-network.ts';
+} from '../engines/redis-sentinel.ts';
+import { CAN_BE_PARTED } from '../engines/server-network.ts';
 import { isCacheBack } from './support/linked.ts';
 import { type Outcome, troubles, underLoad, wrongOrNone } from './support/row.ts';
 

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { expect, it } from 'vitest';
+import { type ReplicatedPostgres, startReplicatedPostgres } from '../engines/postgres-replica.ts';
 import { Copy, Unanswered } from '../features/feed/copy.ts';
 import { faultProxy } from '../support/fault-proxy.ts';
-import { type ReplicatedPostgres, startReplicatedPostgres } from '../support/postgres-replica.ts';
 import { until } from '../support/until.ts';
 import { troubles, underLoad } from './support/row.ts';
 import type { Organization, Reader, Stack } from './support/stack.ts';

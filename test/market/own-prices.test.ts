@@ -8,7 +8,7 @@ import { entryOf, listPriceOf, ownView, PriceBooks, type PricedIndex } from '../
 import { rowsBytes } from '../../src/market/rows.ts';
 import { search } from '../../src/market/search.ts';
 import { NO_BOOKS } from '../http/readers.ts';
-import { priceBookEntry as entry } from '../support/price-book-entry.ts';
+import { priceBookEntry as entry } from './price-book-entry.ts';
 import * as worlds from './world.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');

@@ -9,8 +9,8 @@ import { billOf, type Needs } from '../../src/market/costs/bill.ts';
 import { nodePrice, nodePriceBy } from '../../src/market/costs/cost.ts';
 import { ofTerm } from '../../src/market/machines.ts';
 import { recommended } from '../../src/market/recommend.ts';
-import { priceBookEntry as entry } from '../support/price-book-entry.ts';
 import { runs } from '../support/random.ts';
+import { priceBookEntry as entry } from './price-book-entry.ts';
 import * as worlds from './world.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');

@@ -7,8 +7,8 @@ import { describe, expect, it } from 'vitest';
 import { ROWS } from '../../docs/generate/dashboard-panels.ts';
 import { inPackage } from '../../src/config/package.ts';
 import { findProgram } from '../../src/processes/find-program.ts';
-import { alertRules, RULE_TESTS_FILE, RULES_FILE, ruleChecks } from '../support/alert-rules.ts';
 import { needs, PROMTOOL } from '../support/needs.ts';
+import { alertRules, RULE_TESTS_FILE, RULES_FILE, ruleChecks } from './alert-rules.ts';
 import { scrapePrograms } from './scraped.ts';
 
 const program = findProgram('promtool');

@@ -7,11 +7,11 @@ import { performance } from 'node:perf_hooks';
 import { setInterval } from 'node:timers/promises';
 import { migrate } from '../../src/db/migration/migrate.ts';
 import { isCluster, mastersOf, openRedis, type RedisClient, redisReady } from '../../src/redis/redis.ts';
+import { startTestCluster } from '../engines/redis-cluster.ts';
 import { startTestPostgres, type TestPostgres } from '../faults/support/stack.ts';
 import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';
 import { databaseUrl, run } from '../support/postgres.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
-import { startTestCluster } from '../support/redis-cluster.ts';
 import type { Health } from './judge.ts';
 import { loadRelease, type OracleRelease } from './release.ts';
 

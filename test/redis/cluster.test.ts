@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
-import { startTestCluster, type TestCluster } from '../support/redis-cluster.ts';
+import { startTestCluster, type TestCluster } from '../engines/redis-cluster.ts';
 import { until } from '../support/until.ts';
 
 let cluster: TestCluster;

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-import { rawUpstream } from '../support/raw-upstream.ts';
+import { rawUpstream } from './http/raw-upstream.ts';
 
 const HTTP = fileURLToPath(new URL('../../src/sources/http/http.ts', import.meta.url));
 /** Reads `http://catalogue.test/names`, a name without an address. */

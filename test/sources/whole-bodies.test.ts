@@ -8,7 +8,7 @@ import { PRICE_LIST, priceRowsIn } from '../../src/sources/price-rows.ts';
 import { adapter as ecb } from '../../src/sources/rates/ecb.ts';
 import { SourceError, type SourceHttp } from '../../src/sources/source.ts';
 import { runs } from '../support/random.ts';
-import { type RawUpstream, rawUpstream } from '../support/raw-upstream.ts';
+import { type RawUpstream, rawUpstream } from './http/raw-upstream.ts';
 
 const CODINGS: Readonly<Record<string, { header?: string; encode: (body: Buffer) => Buffer }>> = {
   'no coding': { encode: (body) => body },

@@ -8,8 +8,8 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePort } from '../../src/processes/port.ts';
+import { startPublished } from '../snapshot/published.ts';
 import { startProgram, TEST_PROGRAM } from '../support/program.ts';
-import { startPublished } from '../support/published.ts';
 import { until } from '../support/until.ts';
 import { startUp, temporaryHome } from '../support/up.ts';
 

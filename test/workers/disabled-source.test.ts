@@ -9,8 +9,8 @@ import { LiveRuns } from '../../src/sync/runs/live.ts';
 import { registerSource } from '../../src/sync/runs/run.ts';
 import { attemptsToEnqueue, claimSlot } from '../../src/sync/runs/slots.ts';
 import { startWorker } from '../../workers/main.ts';
-import { clusters, planeSource, startPlane } from '../support/plane.ts';
 import { until } from '../support/until.ts';
+import { clusters, planeSource, startPlane } from './plane.ts';
 import {
   config,
   dueIn,
@@ -24,7 +24,7 @@ import {
   succeeded,
   upstream,
   useServers,
-} from '../support/worker-scene.ts';
+} from './scene.ts';
 
 useServers();
 

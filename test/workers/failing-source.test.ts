@@ -15,7 +15,7 @@ import {
   succeeded,
   upstream,
   useServers,
-} from '../support/worker-scene.ts';
+} from './scene.ts';
 
 useServers();
 

@@ -8,7 +8,7 @@ import { startWorker } from '../../workers/main.ts';
 import { machine, onDemand } from '../sources/providers/aws-payloads.ts';
 import { NO_RETRIES } from '../support/request-retries.ts';
 import { until } from '../support/until.ts';
-import { config, dueIn, opened, retryIsDue, retryNow, store, useServers } from '../support/worker-scene.ts';
+import { config, dueIn, opened, retryIsDue, retryNow, store, useServers } from './scene.ts';
 
 useServers();
 

@@ -3,17 +3,7 @@ import { startWorker } from '../../workers/main.ts';
 import { type LoggedLine, recordedLog } from '../support/log-lines.ts';
 import { RETRIES_AT_ONCE } from '../support/request-retries.ts';
 import { until } from '../support/until.ts';
-import {
-  config,
-  opened,
-  retryIsDue,
-  retryNow,
-  runs,
-  settled,
-  store,
-  upstream,
-  useServers,
-} from '../support/worker-scene.ts';
+import { config, opened, retryIsDue, retryNow, runs, settled, store, upstream, useServers } from './scene.ts';
 
 useServers();
 

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { claimSlot } from '../../src/sync/runs/slots.ts';
 import { until } from '../support/until.ts';
-import { dueIn, queueRedis, start, store, upstream, useServers } from '../support/worker-scene.ts';
+import { dueIn, queueRedis, start, store, upstream, useServers } from './scene.ts';
 
 useServers();
 

@@ -5,7 +5,7 @@ import { sourceStatus } from '../../src/db/sources.ts';
 import { requestAttempt } from '../../src/sync/runs/slots.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { until } from '../support/until.ts';
-import { opened, runs, start, store, useServers } from '../support/worker-scene.ts';
+import { opened, runs, start, store, useServers } from './scene.ts';
 
 useServers();
 

@@ -25,7 +25,7 @@ import {
   store,
   upstream,
   useServers,
-} from '../support/worker-scene.ts';
+} from './scene.ts';
 
 useServers();
 

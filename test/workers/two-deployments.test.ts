@@ -6,7 +6,7 @@ import { databaseName } from '../../src/db/lineage.ts';
 import { requestAttempt } from '../../src/sync/runs/slots.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
-import { config, opened, settled, start, store, upstream, useServers } from '../support/worker-scene.ts';
+import { config, opened, settled, start, store, upstream, useServers } from './scene.ts';
 
 useServers();
 

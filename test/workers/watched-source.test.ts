@@ -2,8 +2,8 @@ import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { type ClusterAdapter, type ClusterItem, SourceError } from '../../src/sources/source.ts';
 import { pauseAfter, type WatchedSource, watchSource } from '../../workers/watched-source.ts';
-import { planeSource } from '../support/plane.ts';
 import { until } from '../support/until.ts';
+import { planeSource } from './plane.ts';
 
 const silent = pino({ level: 'silent' });
 

@@ -9,11 +9,11 @@ import { createOrganization } from '../../src/db/organizations.ts';
 import { sourceStatus } from '../../src/db/sources.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { startWorker } from '../../workers/main.ts';
-import { clusters, type Plane, planeSource, startPlane } from '../support/plane.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { startProgram } from '../support/program.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
+import { clusters, type Plane, planeSource, startPlane } from './plane.ts';
 
 const silent = pino({ level: 'silent' });
 const PROGRAM = fileURLToPath(new URL('./programs/watching-worker.ts', import.meta.url));

@@ -10,7 +10,7 @@ import {
 } from '../../../src/domain/prices/price-book.ts';
 import { type PriceTerm, TERMS } from '../../../src/domain/prices/term.ts';
 import { nodePrice, nodePriceBy } from '../../../src/market/costs/cost.ts';
-import { priceBookEntry as entry } from '../../support/price-book-entry.ts';
+import { priceBookEntry as entry } from '../../market/price-book-entry.ts';
 
 const JANUARY = '2026-01-01T00:00:00Z';
 const at = (day: number) => Date.parse(JANUARY) + day * 86_400_000;

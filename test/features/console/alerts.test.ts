@@ -10,7 +10,7 @@ import { evaluateAlerts } from '../../../src/features/notifications/evaluate.ts'
 import { operatorsRecipient } from '../../../src/features/notifications/receivers.ts';
 import { ALERT_KINDS, alertRules } from '../../../src/features/notifications/settings.ts';
 import { until } from '../../support/until.ts';
-import { type Receiver, receiver } from '../../support/webhook-receiver.ts';
+import { type Receiver, receiver } from '../notifications/webhook-receiver.ts';
 import { Browser } from '../operators/accounts-scene.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
 

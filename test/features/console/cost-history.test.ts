@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { costsOverTime } from '../../../src/features/console/routes/costs/cost-history.ts';
 import type { StoredCluster } from '../../../src/market/costs/inputs.ts';
 import { clusterSummer } from '../../../src/market/costs/organization.ts';
-import { storedMachine } from '../../support/stored-machine.ts';
+import { storedMachine } from '../../market/stored-machine.ts';
 
 const cluster = (id: number, provider: string, machineId: number, diskPrice?: number): StoredCluster => ({
   ...{ id, slug: `c${id}`, name: `C${id}`, status: 'Active', sourceId: 's', createdAt: '' },

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { freePort } from '../../../src/processes/port.ts';
 import { CHROMIUM, hasChromium, launchBrowser } from '../../support/browser.ts';
 import { needs } from '../../support/needs.ts';
-import { CLIENT, oidcProvider } from '../../support/oidc-provider.ts';
+import { CLIENT, oidcProvider } from '../operators/oidc-provider.ts';
 import { openConsoleScene } from './scene.ts';
 
 it(

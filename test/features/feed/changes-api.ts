@@ -6,8 +6,8 @@ import type { RequestOutcome } from '../../../src/domain/request-outcome.ts';
 import { type ApiDeps, buildApp } from '../../../src/http/app.ts';
 import { listen, PATIENT } from '../../http/harness.ts';
 import type { sceneForEachTest } from '../../snapshot/scene.ts';
-import { feedPublisher } from '../../support/feed-publisher.ts';
 import type { Page } from './copy.ts';
+import { feedPublisher } from './feed-publisher.ts';
 
 export type ChangesApi = Awaited<ReturnType<typeof serveChanges>>;
 

@@ -15,7 +15,6 @@ import { buildApp } from '../../../src/http/app.ts';
 import { mastersOf } from '../../../src/redis/redis.ts';
 import { retireSource } from '../../../src/sync/runs/retire.ts';
 import { openScene, type TestReader } from '../../snapshot/scene.ts';
-import { feedPublisher } from '../../support/feed-publisher.ts';
 import { runs } from '../../support/random.ts';
 import { until } from '../../support/until.ts';
 import { cluster } from '../../sync/clusters/rows.ts';
@@ -30,6 +29,7 @@ import {
 } from '../../sync/scene.ts';
 import { Copy } from './copy.ts';
 import { ENGINES, type Engine } from './engines.ts';
+import { feedPublisher } from './feed-publisher.ts';
 
 const MACHINES = ['a/m', 'a/n', 'b/m', 'b/o'];
 const KEYS = ['org/k1', 'org/k2', 'other/k1'];

@@ -1,11 +1,12 @@
 /** The engines on which the property of copies runs. */
+
+import { startReplicatedPostgres } from '../../engines/postgres-replica.ts';
+import { startTestCluster } from '../../engines/redis-cluster.ts';
 import type { ReaderOptions } from '../../snapshot/scene.ts';
 import { faultProxy } from '../../support/fault-proxy.ts';
 import type { TestDatabase } from '../../support/postgres.ts';
 import { createDatabase } from '../../support/postgres.ts';
-import { startReplicatedPostgres } from '../../support/postgres-replica.ts';
 import { startTestRedis } from '../../support/redis.ts';
-import { startTestCluster } from '../../support/redis-cluster.ts';
 
 export interface Engine {
   readonly db: TestDatabase;

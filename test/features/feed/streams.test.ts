@@ -5,9 +5,9 @@ import { SCOPES, type Scope } from '../../../src/domain/scope.ts';
 import type { ApiDeps } from '../../../src/http/app.ts';
 import { addMachine, reprice, setStatus } from '../../snapshot/rows.ts';
 import { sceneForEachTest } from '../../snapshot/scene.ts';
-import { feedPublisher } from '../../support/feed-publisher.ts';
 import { until } from '../../support/until.ts';
 import { serveChanges } from './changes-api.ts';
+import { feedPublisher } from './feed-publisher.ts';
 
 const scene = sceneForEachTest();
 const serve = (limits: ApiDeps['limits'] = {}) => serveChanges(scene, limits);

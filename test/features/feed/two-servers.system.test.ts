@@ -6,12 +6,12 @@ import { FeedTail, type Follower } from '../../../src/features/feed/follow-chang
 import { FeedReads } from '../../../src/features/feed/read-changes.ts';
 import { Unavailable } from '../../../src/snapshot/document/answer.ts';
 import type { Publisher } from '../../../src/snapshot/publish/publisher.ts';
+import { type ReplicatedPostgres, startReplicatedPostgres } from '../../engines/postgres-replica.ts';
 import { addSample, reprice, type Sample, setStatus } from '../../snapshot/rows.ts';
 import { openScene, type Scene } from '../../snapshot/scene.ts';
-import { feedPublisher } from '../../support/feed-publisher.ts';
-import { type ReplicatedPostgres, startReplicatedPostgres } from '../../support/postgres-replica.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
+import { feedPublisher } from './feed-publisher.ts';
 
 let servers: ReplicatedPostgres;
 let scene: Scene;

@@ -20,7 +20,6 @@ import {
 import { freePort } from '../../../src/processes/port.ts';
 import { disableSource } from '../../../src/sync/runs/disabled.ts';
 import { finishRun } from '../../../src/sync/runs/run.ts';
-import { type Receiver, receiver } from '../../support/webhook-receiver.ts';
 import { cluster } from '../../sync/clusters/rows.ts';
 import {
   ACME,
@@ -33,6 +32,7 @@ import {
   type Scene,
   STRICT,
 } from '../../sync/scene.ts';
+import { type Receiver, receiver } from './webhook-receiver.ts';
 
 const HOUR = 3_600_000;
 const SOURCES: readonly JudgedSource[] = [{ id: 'acme', kind: 'catalogue', maxAge: 3 * 3600 }];

@@ -15,9 +15,9 @@ import {
   type AlertRules,
   DEFAULT_RULES,
 } from '../../../src/features/notifications/settings.ts';
-import { type Receiver, receiver } from '../../support/webhook-receiver.ts';
 import { cluster } from '../../sync/clusters/rows.ts';
 import { OPERATOR, offer, offers, openScene, region, type Scene, STRICT } from '../../sync/scene.ts';
+import { type Receiver, receiver } from './webhook-receiver.ts';
 
 let scene: Scene;
 let hook: Receiver;

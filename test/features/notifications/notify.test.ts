@@ -7,9 +7,9 @@ import { addWebhook } from '../../../src/features/notifications/receivers.ts';
 import { WEBHOOKS_AT_ONCE } from '../../../src/features/notifications/settings.ts';
 import type { WorkerProcess } from '../../../workers/main.ts';
 import { until } from '../../support/until.ts';
-import { type Receiver, receiver } from '../../support/webhook-receiver.ts';
-import { settled, start, store, useServers } from '../../support/worker-scene.ts';
 import { OPERATOR } from '../../sync/scene.ts';
+import { settled, start, store, useServers } from '../../workers/scene.ts';
+import { type Receiver, receiver } from './webhook-receiver.ts';
 
 useServers();
 

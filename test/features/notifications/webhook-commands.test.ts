@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type CommandScene, openCommandScene } from '../../support/command-scene.ts';
+import { type CommandScene, openCommandScene } from '../../cli/scene.ts';
 import { runCommand } from '../../support/run-command.ts';
-import { type Receiver, receiver } from '../../support/webhook-receiver.ts';
+import { type Receiver, receiver } from './webhook-receiver.ts';
 
 let here: CommandScene;
 let hook: Receiver;

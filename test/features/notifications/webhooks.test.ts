@@ -25,9 +25,9 @@ import {
   pruneWebhooks,
   removeWebhook,
 } from '../../../src/features/notifications/receivers.ts';
-import { type Receiver, receiver } from '../../support/webhook-receiver.ts';
 import { cluster } from '../../sync/clusters/rows.ts';
 import { LAX, OPERATOR, offer, openScene, region, type Scene } from '../../sync/scene.ts';
+import { type Receiver, receiver } from './webhook-receiver.ts';
 
 let scene: Scene;
 let hook: Receiver;

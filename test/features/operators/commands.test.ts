@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hashToken, isWellFormedToken } from '../../../src/domain/token.ts';
+import { openCommandScene } from '../../cli/scene.ts';
 import type { Scene } from '../../snapshot/scene.ts';
-import { openCommandScene } from '../../support/command-scene.ts';
 import { runCommand } from '../../support/run-command.ts';
 
 describe('operator', () => {

@@ -3,9 +3,9 @@ import type { FastifyInstance } from 'fastify';
 import { afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { auditRecords } from '../../../src/features/console/queries/audit.ts';
 import type { OidcSettings } from '../../../src/features/operators/settings.ts';
-import { CLIENT, type OidcProvider, oidcProvider } from '../../support/oidc-provider.ts';
 import { openScene, type Scene } from '../../sync/scene.ts';
 import { Browser, type Clock, openPages } from './accounts-scene.ts';
+import { CLIENT, type OidcProvider, oidcProvider } from './oidc-provider.ts';
 
 export const ORIGIN = 'http://fleetbook.test';
 export const ADA = {

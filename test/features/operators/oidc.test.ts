@@ -2,9 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { listOperators, setOperatorDisabled } from '../../../src/features/operators/db/operators.ts';
 import { freePort } from '../../../src/processes/port.ts';
-import { CLIENT } from '../../support/oidc-provider.ts';
 import { OPERATOR } from '../../sync/scene.ts';
 import { addOperators, Browser } from './accounts-scene.ts';
+import { CLIENT } from './oidc-provider.ts';
 import {
   ADA,
   app,

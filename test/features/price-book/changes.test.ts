@@ -8,9 +8,9 @@ import { priceBookChanges } from '../../../src/features/price-book/changes.ts';
 import { readPriceBookFile } from '../../../src/features/price-book/entries.ts';
 import { fileOf, readNames, readPriceBook } from '../../../src/features/price-book/queries.ts';
 import { entriesOf } from '../../../src/snapshot/document/build.ts';
+import { openCommandScene } from '../../cli/scene.ts';
 import { addMachine, addProvider, addRegion, addSample, type Sample } from '../../snapshot/rows.ts';
 import type { Scene, TestReader } from '../../snapshot/scene.ts';
-import { openCommandScene } from '../../support/command-scene.ts';
 import { runCommand } from '../../support/run-command.ts';
 import { until } from '../../support/until.ts';
 

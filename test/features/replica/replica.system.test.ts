@@ -17,6 +17,7 @@ import { documentId } from '../../../src/snapshot/document/keys.ts';
 import { NO_STAMPS } from '../../../src/snapshot/read/freshness.ts';
 import { PostgresReads } from '../../../src/snapshot/read/postgres-reads.ts';
 import { PostgresTier } from '../../../src/snapshot/read/tiers.ts';
+import { type ReplicatedPostgres, startReplicatedPostgres } from '../../engines/postgres-replica.ts';
 import { addSample, reprice, type Sample, verify } from '../../snapshot/rows.ts';
 import {
   countingSql,
@@ -27,7 +28,6 @@ import {
   type TestReader,
 } from '../../snapshot/scene.ts';
 import { type FaultProxy, faultProxy } from '../../support/fault-proxy.ts';
-import { type ReplicatedPostgres, startReplicatedPostgres } from '../../support/postgres-replica.ts';
 import { startTestRedis, type TestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
 

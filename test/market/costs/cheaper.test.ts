@@ -18,9 +18,9 @@ import { bookFor, NOW, priceOf } from '../../../src/market/costs/prices.ts';
 import { candidatesOfIndex } from '../../../src/market/costs/savings.ts';
 import { GIGABYTE } from '../../../src/market/dictionary.ts';
 import { ownView } from '../../../src/market/price-books.ts';
-import { priceBookEntry } from '../../support/price-book-entry.ts';
 import { runs } from '../../support/random.ts';
-import { storedMachine } from '../../support/stored-machine.ts';
+import { priceBookEntry } from '../price-book-entry.ts';
+import { storedMachine } from '../stored-machine.ts';
 import { atOnce, indexOf, type Machine, providerOf, world } from '../world.ts';
 
 const Wide = Big();

@@ -24,9 +24,9 @@ import type { Answer, MaybePromise } from '../../../src/snapshot/document/answer
 import { priceBookContent } from '../../../src/snapshot/document/build.ts';
 import { encoding } from '../../../src/snapshot/document/format.ts';
 import type { Documents } from '../../../src/snapshot/read/documents.ts';
-import { priceBookEntry } from '../../support/price-book-entry.ts';
 import { runs } from '../../support/random.ts';
-import { storedMachine } from '../../support/stored-machine.ts';
+import { priceBookEntry } from '../price-book-entry.ts';
+import { storedMachine } from '../stored-machine.ts';
 import * as worlds from '../world.ts';
 
 const Wide = Big();

@@ -15,7 +15,7 @@ import {
 } from '../../../src/market/costs/organization.ts';
 import { bookFor, type PriceQuestion } from '../../../src/market/costs/prices.ts';
 import { runs } from '../../support/random.ts';
-import { storedMachine } from '../../support/stored-machine.ts';
+import { storedMachine } from '../stored-machine.ts';
 
 const Wide = Big();
 Wide.DP = 60;

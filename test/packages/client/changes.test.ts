@@ -7,8 +7,8 @@ import {
   FleetbookClient,
   FleetbookProblem,
 } from '../../../packages/client/src/index.ts';
-import { FakeExtensions, MACHINES } from '../../support/fake-extensions.ts';
 import { until } from '../../support/until.ts';
+import { FakeExtensions, MACHINES } from './fake-extensions.ts';
 
 const [machine = expect.unreachable()] = MACHINES;
 const added = { type: 'machine.added', machine } as const;

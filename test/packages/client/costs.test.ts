@@ -5,7 +5,7 @@ import { FleetbookClient, FleetbookProblem } from '../../../packages/client/src/
 import { apiOptions, composeReader } from '../../../src/app/reader.ts';
 import { readSettings } from '../../../src/config/settings.ts';
 import { buildApp } from '../../../src/http/app.ts';
-import { type Published, startPublished } from '../../support/published.ts';
+import { type Published, startPublished } from '../../snapshot/published.ts';
 
 const opened = new AsyncDisposableStack();
 let published: Published;

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { FleetbookClient, FleetbookUnreachable } from '../../../packages/client/src/index.ts';
-import { breakFileAfter, FakeExtensions, FILE } from '../../support/fake-extensions.ts';
+import { breakFileAfter, FakeExtensions, FILE } from './fake-extensions.ts';
 
 async function scene() {
   const fake = await FakeExtensions.start();

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { inPackage } from '../../../src/config/package.ts';
 import { testApi } from '../../http/harness.ts';
-import { FakeExtensions } from '../../support/fake-extensions.ts';
+import { FakeExtensions } from './fake-extensions.ts';
 
 const run = promisify(execFile);
 

@@ -11,10 +11,10 @@ import { listen } from '../../http/harness.ts';
 import { addMachines } from '../../snapshot/rows.ts';
 import { sceneForEachTest } from '../../snapshot/scene.ts';
 import { CHROMIUM, hasChromium, launchBrowser } from '../../support/browser.ts';
-import { FakeExtensions } from '../../support/fake-extensions.ts';
 import { needs } from '../../support/needs.ts';
 import { until } from '../../support/until.ts';
 import { type ClientBundle, clientBundle } from './client-bundle.ts';
+import { FakeExtensions } from './fake-extensions.ts';
 
 const scene = sceneForEachTest();
 let bundle: ClientBundle;

@@ -8,8 +8,8 @@ import {
   FleetbookUnreachable,
   MemoryStore,
 } from '../../../packages/client/src/index.ts';
-import { FakeExtensions, MACHINES } from '../../support/fake-extensions.ts';
 import { until } from '../../support/until.ts';
+import { FakeExtensions, MACHINES } from './fake-extensions.ts';
 
 async function scene(options: Partial<ClientOptions> = {}) {
   const fake = await FakeExtensions.start();

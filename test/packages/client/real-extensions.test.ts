@@ -4,10 +4,10 @@ import { type Change, FleetbookClient } from '../../../packages/client/src/index
 import { createToken } from '../../../src/db/tokens.ts';
 import { SCOPES } from '../../../src/domain/scope.ts';
 import { buildApp } from '../../../src/http/app.ts';
+import { feedPublisher } from '../../features/feed/feed-publisher.ts';
 import { listen } from '../../http/harness.ts';
 import { addMachines, reprice, setStatus } from '../../snapshot/rows.ts';
 import { sceneForEachTest } from '../../snapshot/scene.ts';
-import { feedPublisher } from '../../support/feed-publisher.ts';
 import { until } from '../../support/until.ts';
 
 const scene = sceneForEachTest();

@@ -14,8 +14,8 @@ import { openStore } from '../../../src/db/connection/connect.ts';
 import { createToken } from '../../../src/db/tokens.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { freePort } from '../../../src/processes/port.ts';
+import { type Published, startPublished, startPublisher } from '../../snapshot/published.ts';
 import { addCluster, addMachine, addOrganization, addRegion } from '../../snapshot/rows.ts';
-import { type Published, startPublished, startPublisher } from '../../support/published.ts';
 
 const opened = new AsyncDisposableStack();
 let published: Published;

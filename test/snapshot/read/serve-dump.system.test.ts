@@ -11,9 +11,9 @@ import { createToken, revokeToken } from '../../../src/db/tokens.ts';
 import { freePort } from '../../../src/processes/port.ts';
 import { createDatabase, type TestDatabase } from '../../support/postgres.ts';
 import { CLI, type Program, startProgram } from '../../support/program.ts';
-import { type RunningPublisher, startPublisher } from '../../support/published.ts';
 import { startTestRedis, type TestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
+import { type RunningPublisher, startPublisher } from '../published.ts';
 import { addMachines, addSample, reprice, type Sample } from '../rows.ts';
 
 const OPS_TOKEN = 'the-operators-token-of-these-tests';

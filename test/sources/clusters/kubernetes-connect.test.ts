@@ -7,8 +7,8 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { ApiServer } from '../../../src/sources/clusters/kubernetes/api-server.ts';
 import { connectionTo, type ServerAddress } from '../../../src/sources/clusters/kubernetes/connect.ts';
-import { FakeKubernetes } from '../../support/fake-kubernetes.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
+import { FakeKubernetes } from './fake-kubernetes.ts';
 import { BOTH } from './kubernetes-objects.ts';
 
 const TLS = new URL('../../fixtures/kubernetes/tls/', import.meta.url);

@@ -5,7 +5,7 @@ import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import { fixture, type Json } from '../../conformance/catalogue-case.ts';
 import { clusterCase } from '../../conformance/clusters-kubernetes.ts';
 import { changed, without } from '../../conformance/json-changes.ts';
-import { FakeKubernetes, type KubernetesObject } from '../../support/fake-kubernetes.ts';
+import { FakeKubernetes, type KubernetesObject } from './fake-kubernetes.ts';
 import { having, only, read } from './kubernetes-objects.ts';
 
 const KEEPER = fixture('kubernetes/keeper-cluster.json');

@@ -3,8 +3,8 @@ import { adapter } from '../../../src/sources/clusters/kubernetes.ts';
 import { fixedCredentials } from '../../../src/sources/credentials/provider.ts';
 import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import type { ClusterContext, ClusterItem } from '../../../src/sources/source.ts';
-import { FakeKubernetes, type FakeKubernetesOptions } from '../../support/fake-kubernetes.ts';
 import { until } from '../../support/until.ts';
+import { FakeKubernetes, type FakeKubernetesOptions } from './fake-kubernetes.ts';
 import { BOTH, chi, pg } from './kubernetes-objects.ts';
 
 function contextOf(

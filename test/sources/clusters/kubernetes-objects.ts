@@ -4,7 +4,7 @@ import { readSettings } from '../../../src/sources/clusters/kubernetes/options.t
 import type { ClusterItem } from '../../../src/sources/source.ts';
 import { fixture, type Json } from '../../conformance/catalogue-case.ts';
 import { changed } from '../../conformance/json-changes.ts';
-import type { KubernetesObject } from '../../support/fake-kubernetes.ts';
+import type { KubernetesObject } from './fake-kubernetes.ts';
 
 /** An Altinity installation of one cluster. */
 export const CHI = fixture('kubernetes/click-house-installation.json');

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { adapter } from '../../../src/sources/clusters/kubernetes.ts';
 import { NO_CREDENTIALS } from '../../../src/sources/credentials/provider.ts';
 import { openSourceHttp } from '../../../src/sources/http/http.ts';
-import { FakeKubernetes, type KubernetesObject } from '../../support/fake-kubernetes.ts';
 import { until } from '../../support/until.ts';
+import { FakeKubernetes, type KubernetesObject } from './fake-kubernetes.ts';
 import { chi, read } from './kubernetes-objects.ts';
 import { Watching } from './kubernetes-watching.ts';
 

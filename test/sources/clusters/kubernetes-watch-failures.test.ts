@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { FakeKubernetes } from '../../support/fake-kubernetes.ts';
 import { until } from '../../support/until.ts';
+import { FakeKubernetes } from './fake-kubernetes.ts';
 import { BOTH, chi, pg } from './kubernetes-objects.ts';
 import { PG_ONLY, Watching, watchOf } from './kubernetes-watching.ts';
 

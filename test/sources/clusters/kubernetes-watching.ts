@@ -5,8 +5,8 @@ import { readSettings } from '../../../src/sources/clusters/kubernetes/options.t
 import { targetsOf } from '../../../src/sources/clusters/kubernetes/target.ts';
 import { watched } from '../../../src/sources/clusters/kubernetes/watch.ts';
 import type { ClusterItem } from '../../../src/sources/source.ts';
-import type { FakeKubernetes } from '../../support/fake-kubernetes.ts';
 import { until } from '../../support/until.ts';
+import type { FakeKubernetes } from './fake-kubernetes.ts';
 
 /** The product's pauses, in milliseconds instead of seconds. */
 const QUICK: Timing = { ...TIMING, firstPauseMs: 4, longestPauseMs: 20, givesUpAfterMs: 2_000, gatherMs: 15 };

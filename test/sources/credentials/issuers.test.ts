@@ -7,7 +7,7 @@ import { type CredentialEntry, openCredentials } from '../../../src/sources/cred
 import { adapter as azure } from '../../../src/sources/providers/azure.ts';
 import { adapter as gcp } from '../../../src/sources/providers/gcp.ts';
 import { SourceError } from '../../../src/sources/source.ts';
-import { type TokenAnswer, tokenServer } from '../../support/token-server.ts';
+import { type TokenAnswer, tokenServer } from './token-server.ts';
 
 const SECRET = 'tok-8c1e-secret';
 const ISSUED: TokenAnswer = { json: { access_token: 'issued', expires_in: 3599, token_type: 'Bearer' } };

@@ -7,8 +7,8 @@ import { adapter as azure } from '../../../src/sources/providers/azure.ts';
 import { adapter as gcp } from '../../../src/sources/providers/gcp.ts';
 import { SourceError } from '../../../src/sources/source.ts';
 import { caseOf } from '../../conformance/catalogue-case.ts';
-import { FakeKubernetes } from '../../support/fake-kubernetes.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
+import { FakeKubernetes } from '../clusters/fake-kubernetes.ts';
 import { BOTH, pg } from '../clusters/kubernetes-objects.ts';
 
 const Names = z.object({ names: z.array(z.string()) });

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { openSourceHttp, type SourceHttpOptions } from '../../../src/sources/http/http.ts';
 import { SourceError } from '../../../src/sources/source.ts';
 import { type FakeAnswer, fakeUpstream } from '../../support/fake-upstream.ts';
-import { rawUpstream } from '../../support/raw-upstream.ts';
+import { rawUpstream } from './raw-upstream.ts';
 
 const Names = z.object({ names: z.array(z.string()) });
 const TOKEN = 'tok-8c1e-secret';

@@ -8,10 +8,10 @@ import { openSourceHttp, type SourceHttpOptions } from '../../../src/sources/htt
 import { loggedAddress, RequestLog } from '../../../src/sources/http/request-log.ts';
 import { REQUEST_RETRIES, RequestRetries } from '../../../src/sources/http/retries.ts';
 import { SourceError } from '../../../src/sources/source.ts';
-import { fakeClock } from '../../support/fake-clock.ts';
-import { FakeKubernetes } from '../../support/fake-kubernetes.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
+import { FakeKubernetes } from '../clusters/fake-kubernetes.ts';
 import { BOTH } from '../clusters/kubernetes-objects.ts';
+import { fakeClock } from './fake-clock.ts';
 
 const Names = z.object({ names: z.array(z.string()) });
 const WHOLE = { json: { names: ['a', 'b'] } };

@@ -4,8 +4,8 @@ import { renewingCredentials } from '../../../src/sources/credentials/provider.t
 import { openSourceHttp, type SourceHttpOptions } from '../../../src/sources/http/http.ts';
 import { REQUEST_RETRIES, RequestRetries, type Retry } from '../../../src/sources/http/retries.ts';
 import { adapter } from '../../../src/sources/providers/vultr.ts';
-import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
 import { type FakeAnswer, type FakeUpstream, fakeUpstream } from '../../support/fake-upstream.ts';
+import { type FakeClock, fakeClock } from './fake-clock.ts';
 
 const Names = z.object({ names: z.array(z.string()) });
 const WHOLE = { json: { names: ['a', 'b'] } };

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { adapter } from '../../../src/sources/providers/aiven.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
-import { readCatalogue } from '../../support/read-catalogue.ts';
+import { readCatalogue } from './read-catalogue.ts';
 
 const IRELAND = 'aws-eu-west-1';
 const FRANKFURT = 'google-europe-west3';

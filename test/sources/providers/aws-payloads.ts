@@ -3,7 +3,7 @@ import type { Offer } from '../../../src/domain/machine.ts';
 import { adapter } from '../../../src/sources/providers/aws.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
-import { readCatalogue } from '../../support/read-catalogue.ts';
+import { readCatalogue } from './read-catalogue.ts';
 
 const OFFERS = ['AmazonEC2', 'AWSDataTransfer', 'AmazonVPC'];
 export const REGION = 'us-east-1';

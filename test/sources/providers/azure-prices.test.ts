@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Offer } from '../../../src/domain/machine.ts';
 import { adapter } from '../../../src/sources/providers/azure.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
-import { readCatalogue } from '../../support/read-catalogue.ts';
+import { readCatalogue } from './read-catalogue.ts';
 import { seeded } from './seeded.ts';
 
 const PATH = '/api/retail/prices';

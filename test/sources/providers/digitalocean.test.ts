@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { adapter } from '../../../src/sources/providers/digitalocean.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
-import { fates, readCatalogue } from '../../support/read-catalogue.ts';
+import { fates, readCatalogue } from './read-catalogue.ts';
 
 const at = (path: string, page: number) => ({ path, query: { page: String(page), per_page: '200' } });
 const nyc3 = { slug: 'nyc3', name: 'New York 3', available: true };

@@ -3,7 +3,7 @@ import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import { adapter } from '../../../src/sources/providers/fleetbook.ts';
 import { listen, testApi } from '../../http/harness.ts';
 import { type FakeUpstream, fakeUpstream } from '../../support/fake-upstream.ts';
-import { readCatalogue } from '../../support/read-catalogue.ts';
+import { readCatalogue } from './read-catalogue.ts';
 
 const acme = { id: 1000, name: 'Acme' };
 const machine = { id: 1, name: 'm.small', ram: 4, cpu: 2, price: 0.0003, ram_unit: 'Binary' };

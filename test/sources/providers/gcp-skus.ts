@@ -2,7 +2,7 @@
 import type { Offer } from '../../../src/domain/machine.ts';
 import { adapter } from '../../../src/sources/providers/gcp.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
-import { readCatalogue } from '../../support/read-catalogue.ts';
+import { readCatalogue } from './read-catalogue.ts';
 
 const PROJECT = '/compute/v1/projects/fleet';
 const TAIWAN = 'asia-east1';

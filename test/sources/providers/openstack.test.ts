@@ -7,7 +7,7 @@ import { adapter } from '../../../src/sources/providers/openstack.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { type FakeUpstream, fakeUpstream } from '../../support/fake-upstream.ts';
 import { needs, RECORDED_PAYLOADS } from '../../support/needs.ts';
-import { readCatalogue } from '../../support/read-catalogue.ts';
+import { readCatalogue } from './read-catalogue.ts';
 
 const RECORDED = new URL('../../../../shared/data/openstack/flavors-detail-v2.102.json', import.meta.url);
 const flavor = { name: 'c2.small', vcpus: 2, ram: 4096 };

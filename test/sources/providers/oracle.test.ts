@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { adapter } from '../../../src/sources/providers/oracle.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
-import { fates, readCatalogue } from '../../support/read-catalogue.ts';
+import { fates, readCatalogue } from './read-catalogue.ts';
 
 const DATA = '/a/ocom/docs/cloudestimator2/data';
 const part = (type: string, qty: number | null) => ({ partNumber: 'B1', type: { value: type }, qty });

@@ -2,7 +2,7 @@
 import { adapter } from '../../../src/sources/providers/ovh.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { type FakeAnswer, fakeUpstream } from '../../support/fake-upstream.ts';
-import { readCatalogue } from '../../support/read-catalogue.ts';
+import { readCatalogue } from './read-catalogue.ts';
 
 export const CATALOG = '/v1/order/catalog/public/cloud';
 export const AVAILABILITY = '/v1/cloud/order/rule/availability';

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import type { FakeAnswer } from '../../support/fake-upstream.ts';
-import { fates } from '../../support/read-catalogue.ts';
 import {
   AVAILABILITY,
   addon,
@@ -14,6 +13,7 @@ import {
   rules,
   technical,
 } from './ovh-payloads.ts';
+import { fates } from './read-catalogue.ts';
 
 describe('an instance of OVH', () => {
   it.each<[string, object, string[]]>([

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { adapter } from '../../../src/sources/providers/price-list.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
-import { readCatalogue } from '../../support/read-catalogue.ts';
+import { readCatalogue } from './read-catalogue.ts';
 
 const HEADER = 'region_code,region_name,name,cpu,ram,ram_unit,price,per,currency,excluded';
 

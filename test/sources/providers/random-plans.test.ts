@@ -16,7 +16,7 @@ import { adapter as upcloud } from '../../../src/sources/providers/upcloud.ts';
 import { RegionPrices } from '../../../src/sources/schema/region-prices.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
-import { readCatalogue } from '../../support/read-catalogue.ts';
+import { readCatalogue } from './read-catalogue.ts';
 
 const COUNT = 100;
 const HOUR = 60n;

@@ -20,7 +20,7 @@ import {
   scaleway as scalewayZones,
   upcloudDatabases,
 } from '../../support/provider-answers.ts';
-import { readCatalogue } from '../../support/read-catalogue.ts';
+import { readCatalogue } from './read-catalogue.ts';
 
 const DATA = new URL('../../../../shared/data/', import.meta.url);
 const recorded = needs(existsSync(DATA), RECORDED_PAYLOADS);

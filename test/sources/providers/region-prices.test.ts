@@ -5,7 +5,7 @@ import { RegionPrices } from '../../../src/sources/schema/region-prices.ts';
 import { type CatalogueItem, SourceError } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
 import { hetznerPricing } from '../../support/provider-answers.ts';
-import { readCatalogue } from '../../support/read-catalogue.ts';
+import { readCatalogue } from './read-catalogue.ts';
 
 const price = { item: 'traffic_out', name: 'traffic', unit: 'GB', per: undefined, currency: 'EUR' } as const;
 const failing = (error: Error) => () => Promise.reject(error);

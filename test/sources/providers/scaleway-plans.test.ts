@@ -4,7 +4,7 @@ import { adapter } from '../../../src/sources/providers/scaleway.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
 import { scaleway, scalewayNode } from '../../support/provider-answers.ts';
-import { readCatalogue } from '../../support/read-catalogue.ts';
+import { readCatalogue } from './read-catalogue.ts';
 
 const ZONES = ['fr-par-1', 'nl-ams-1'];
 const RELATIONAL = 'managed_relational_database';

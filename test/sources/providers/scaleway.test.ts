@@ -3,7 +3,7 @@ import { adapter } from '../../../src/sources/providers/scaleway.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { type FakeAnswer, fakeUpstream } from '../../support/fake-upstream.ts';
 import { scalewayVolumes } from '../../support/provider-answers.ts';
-import { fates, readCatalogue } from '../../support/read-catalogue.ts';
+import { fates, readCatalogue } from './read-catalogue.ts';
 
 const ZONES = ['fr-par-1', 'fr-par-2', 'fr-par-3', 'nl-ams-1', 'nl-ams-2', 'nl-ams-3'].concat([
   'pl-waw-1',

@@ -3,7 +3,7 @@ import { adapter } from '../../../src/sources/providers/upcloud.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
 import { UPCLOUD_DATABASES, upcloudDatabases } from '../../support/provider-answers.ts';
-import { fates, readCatalogue } from '../../support/read-catalogue.ts';
+import { fates, readCatalogue } from './read-catalogue.ts';
 
 const helsinki = { id: 'fi-hel1', description: 'Helsinki #1', public: 'yes' };
 const small = { name: '1xCPU-1GB', core_number: 1, memory_amount: 1024 };

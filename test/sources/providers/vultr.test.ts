@@ -5,8 +5,8 @@ import { adapter } from '../../../src/sources/providers/vultr.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
 import { needs, RECORDED_PAYLOADS } from '../../support/needs.ts';
-import { fates, readCatalogue } from '../../support/read-catalogue.ts';
 import { answersInMemory } from './answers-in-memory.ts';
+import { fates, readCatalogue } from './read-catalogue.ts';
 
 const DATA = new URL('../../../../shared/data/vultr/', import.meta.url);
 const REGIONS = { path: '/v2/regions', query: { per_page: '500' } };

@@ -13,7 +13,7 @@ import { dirtyDocuments } from '../../../src/db/versions.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { openRedis, type RedisClient, redisReady } from '../../../src/redis/redis.ts';
 import { startWorker } from '../../../workers/main.ts';
-import { migrationsOf } from '../../support/older-migrations.ts';
+import { migrationsOf } from '../../db/older-migrations.ts';
 import { createDatabase, databaseUrl, run } from '../../support/postgres.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';

@@ -2,7 +2,7 @@
 import { pino } from 'pino';
 import { readConfig } from '../../../src/config/config.ts';
 import { startWorker } from '../../../workers/main.ts';
-import { planeSource } from '../../support/plane.ts';
+import { planeSource } from '../plane.ts';
 
 const config = { ...readConfig(process.env), sources: [planeSource(String(process.env.PLANE_URL))] };
 const worker = await startWorker(config, pino({ level: 'silent' }), { closeWithinMs: 5000 });

@@ -6,8 +6,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import type { Change, Costs, MachineWithFacts } from '../../packages/client/src/index.ts';
-import { until } from './until.ts';
+import type { Change, Costs, MachineWithFacts } from '../../../packages/client/src/index.ts';
+import { until } from '../../support/until.ts';
 
 const INTEGER = /^[1-9]\d{0,5}$/;
 const DECIMAL = /^\d{1,9}(\.\d{1,18})?$/;

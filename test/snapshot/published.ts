@@ -5,9 +5,9 @@ import { createToken } from '../../src/db/tokens.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { withFence } from '../../src/snapshot/publish/fence.ts';
 import { Publisher, startHeartbeat } from '../../src/snapshot/publish/publisher.ts';
-import { addMachines, addPlan, addSample, type Sample } from '../snapshot/rows.ts';
-import { createDatabase } from './postgres.ts';
-import { startTestRedis } from './redis.ts';
+import { createDatabase } from '../support/postgres.ts';
+import { startTestRedis } from '../support/redis.ts';
+import { addMachines, addPlan, addSample, type Sample } from './rows.ts';
 
 export interface Published extends AsyncDisposable {
   readonly databaseUrl: string;

@@ -1,6 +1,6 @@
 /** A network of servers on loopback that a test divides in two. */
-import { type FaultProxy, faultProxy } from './fault-proxy.ts';
-import { needs } from './needs.ts';
+import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';
+import { needs } from '../support/needs.ts';
 
 /** Options of tests that divide servers. Each server has a separate address, which only Linux has without set-up. */
 export const CAN_BE_PARTED = needs(

@@ -9,9 +9,9 @@ import { migrate } from '../../src/db/migration/migrate.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/dev/postgres.ts';
 import { identify } from '../../src/dev/process-identity.ts';
 import { freePort } from '../../src/processes/port.ts';
-import { type FaultProxy, faultProxy } from './fault-proxy.ts';
-import { run } from './postgres.ts';
-import { until } from './until.ts';
+import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';
+import { run } from '../support/postgres.ts';
+import { until } from '../support/until.ts';
 
 export interface ReplicaServer {
   /** With superuser, password and database; the address is stable over restarts. */

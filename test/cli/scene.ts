@@ -1,5 +1,5 @@
 import { openScene, type Scene } from '../snapshot/scene.ts';
-import { startTestRedis } from './redis.ts';
+import { startTestRedis } from '../support/redis.ts';
 
 export interface CommandScene extends AsyncDisposable {
   readonly scene: Scene;

@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/sources/http/retries.ts';
+import type { Clock } from '../../../src/sources/http/retries.ts';
 
 /** A clock that only pauses advance; a test does not wait for them. */
 export interface FakeClock extends Clock {

@@ -1,7 +1,7 @@
 import { createServer as createPlain, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createSecure } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import { until } from './until.ts';
+import { until } from '../../support/until.ts';
 
 /** A custom resource of a test; the server assigns its resource version. */
 export interface KubernetesObject {

@@ -6,10 +6,10 @@ import { Redis } from 'ioredis';
 import { startRedis } from '../../src/dev/redis.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { startServerProcess } from '../../src/processes/server-process.ts';
-import { redisBinary } from './redis.ts';
+import { redisBinary } from '../support/redis.ts';
+import { until } from '../support/until.ts';
 import { TRUSTED, tlsArgs } from './redis-tls.ts';
 import { serverNetwork } from './server-network.ts';
-import { until } from './until.ts';
 
 const PASSWORD = 'of-the-test';
 const SENTINEL_PASSWORD = 'of-the-sentinels';

@@ -1,7 +1,7 @@
 /** Global set-up of the container tests: detects a Docker engine as Testcontainers does, and pulls the images of servers. */
 import { getContainerRuntimeClient, ImageName } from 'testcontainers';
 import type { TestProject } from 'vitest/node';
-import { POSTGRES_IMAGE, REDIS_IMAGE } from '../containers/images.ts';
+import { POSTGRES_IMAGE, REDIS_IMAGE } from './images.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {

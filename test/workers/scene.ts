@@ -12,11 +12,11 @@ import type { RequestedRun } from '../../src/domain/run.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import type { Attempt } from '../../src/sync/runs/slots.ts';
 import { startWorker, type WorkerProcess } from '../../workers/main.ts';
-import { type FaultyUpstream, faultyUpstream } from './faulty-upstream.ts';
-import { createDatabase, type TestDatabase } from './postgres.ts';
-import { startTestRedis, type TestRedis } from './redis.ts';
-import { NO_RETRIES } from './request-retries.ts';
-import { until } from './until.ts';
+import { type FaultyUpstream, faultyUpstream } from '../support/faulty-upstream.ts';
+import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { startTestRedis, type TestRedis } from '../support/redis.ts';
+import { NO_RETRIES } from '../support/request-retries.ts';
+import { until } from '../support/until.ts';
 
 export const silent = pino({ level: 'silent' });
 /** Its latest slot stays the same for the whole test run. */

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { type PrivateRedis, type PrivateRedisOptions, startRedis } from '../../src/dev/redis.ts';
-import { redisBinary } from './redis.ts';
+import { redisBinary } from '../support/redis.ts';
+import { until } from '../support/until.ts';
 import { freeClusterPort, tlsArgs } from './redis-tls.ts';
 import { type ServerNetwork, serverNetwork } from './server-network.ts';
-import { until } from './until.ts';
 
 const PASSWORD = 'of-the-test';
 const SLOTS = 16_384;

@@ -1,5 +1,5 @@
-import { openSourceHttp } from '../../src/sources/http/http.ts';
-import type { AnyCatalogueAdapter, CatalogueItem } from '../../src/sources/source.ts';
+import { openSourceHttp } from '../../../src/sources/http/http.ts';
+import type { AnyCatalogueAdapter, CatalogueItem } from '../../../src/sources/source.ts';
 
 /** Returns all items that an adapter yields for a URL, read on 1 March 2026 without credentials by default. */
 export async function readCatalogue(

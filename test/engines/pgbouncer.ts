@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { findProgram } from '../../src/processes/find-program.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { startServerProcess } from '../../src/processes/server-process.ts';
-import { run } from './postgres.ts';
-import { until } from './until.ts';
+import { run } from '../support/postgres.ts';
+import { until } from '../support/until.ts';
 
 export interface PgBouncer extends AsyncDisposable {
   /** The database through the pooler, which has two connections to it. */
