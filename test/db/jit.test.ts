@@ -9,6 +9,7 @@ import { migrate } from '../../src/db/migration/migrate.ts';
 import { statementOf } from '../../src/features/exports/tables.ts';
 import { readFeedPage, readFeedStart } from '../../src/features/feed/read-changes.ts';
 import { pgbouncer, startPgBouncer } from '../engines/pgbouncer.ts';
+import { needs, PGBOUNCER } from '../support/needs.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { migrationsOf } from './older-migrations.ts';
 
@@ -34,14 +35,18 @@ describe('a connection allows no compilation', () => {
     expect([await jitOf(full.sql), await jitOf(connection.sql)]).toEqual(['off', 'off']);
   });
 
-  it.skipIf(pgbouncer === undefined).each(ROLES)('of the role %s, through a pooler', async (role) => {
-    await using pooler = await startPgBouncer(db.url);
-    const url = `${pooler.url}?pool_mode=transaction`;
-    await using store = openStore({ url, role, connections: 1 });
-    expect(await jitOf(store.sql)).toBe('off');
-    const inTransaction = await store.sql.begin('read only', (tx) => jitOf(tx as unknown as Sql));
-    expect(inTransaction).toBe('off');
-  });
+  it.each(ROLES)(
+    'of the role %s, through a pooler',
+    needs(pgbouncer !== undefined, PGBOUNCER),
+    async (role) => {
+      await using pooler = await startPgBouncer(db.url);
+      const url = `${pooler.url}?pool_mode=transaction`;
+      await using store = openStore({ url, role, connections: 1 });
+      expect(await jitOf(store.sql)).toBe('off');
+      const inTransaction = await store.sql.begin('read only', (tx) => jitOf(tx as unknown as Sql));
+      expect(inTransaction).toBe('off');
+    },
+  );
 });
 
 describe('a migration', () => {

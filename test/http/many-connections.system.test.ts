@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, it } from 'vitest';
+import { needs } from '../support/needs.ts';
 import { startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
 
@@ -18,28 +19,26 @@ function descriptors(): number {
 }
 
 const needed = CONNECTIONS + OTHERS;
-const lacking = descriptors() < needed ? ` (skipped: ulimit -Hn is below ${needed})` : '';
 
-it.skipIf(lacking !== '')(
-  `10,000 connections stay open, and each is answered twice${lacking}`,
-  async () => {
-    const through = ['sh', '-c', `ulimit -n ${needed} && exec "$0" "$@"`];
-    await using server = await startProgram(PROGRAM, ['serve', '21000'], { through });
-    const { port, token } = await server.answer('port');
-    await using clients = await startProgram(
-      PROGRAM,
-      ['connect', String(port), String(CONNECTIONS), String(token)],
-      {
-        through,
-      },
-    );
-    expect(await clients.answer('open')).toEqual({ open: CONNECTIONS });
-    expect(await clients.answer('answered')).toEqual({ answered: CONNECTIONS });
-    const health = await fetch(`http://127.0.0.1:${port}/healthz`);
-    expect(health.status).toBe(200);
-  },
-  240_000,
-);
+it('10,000 connections stay open, and each is answered twice', {
+  ...needs(descriptors() >= needed, `a hard limit of ${needed} open files (ulimit -Hn)`),
+  timeout: 240_000,
+}, async () => {
+  const through = ['sh', '-c', `ulimit -n ${needed} && exec "$0" "$@"`];
+  await using server = await startProgram(PROGRAM, ['serve', '21000'], { through });
+  const { port, token } = await server.answer('port');
+  await using clients = await startProgram(
+    PROGRAM,
+    ['connect', String(port), String(CONNECTIONS), String(token)],
+    {
+      through,
+    },
+  );
+  expect(await clients.answer('open')).toEqual({ open: CONNECTIONS });
+  expect(await clients.answer('answered')).toEqual({ answered: CONNECTIONS });
+  const health = await fetch(`http://127.0.0.1:${port}/healthz`);
+  expect(health.status).toBe(200);
+});
 
 it('a process without a file left refuses connections, and answers on those that it has', async () => {
   const through = ['sh', '-c', 'ulimit -n 64 && exec "$0" "$@"'];

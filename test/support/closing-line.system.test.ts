@@ -28,7 +28,7 @@ const UNLUCKY = `${HEAD} let tries = 0; it('shines', () => expect(++tries).toBe(
 
 it('counts tests, and says why one was skipped, failed or repeated', async () => {
   const { code, lines } = await linesOf({
-    'a.test.ts': `${HEAD} it('glows', { skip: true, meta: { skipped: 'needs a moon' } }, () => {}); it.todo('sets');
+    'a.test.ts': `${HEAD} it('glows', { skip: true, meta: { skipped: 'needs a moon' } }, () => {}); it.todo('sets'); it('waxes', (test) => test.skip('too early'));
       it('rises', () => {}); describe('at night', () => { it('shines', () => expect(1).toBe(2)); });`,
     'b.test.ts': UNLUCKY,
     'c.test.ts': `${HEAD} beforeAll(() => { throw new Error('no server'); }); it('shines', () => {});`,
@@ -42,10 +42,11 @@ it('counts tests, and says why one was skipped, failed or repeated', async () =>
       'flaky: b.test.ts > shines: passed when repeated, failed before: expected 1 to be 2 // Object.is equality',
       'skipped: a.test.ts > glows: needs a moon',
       'skipped: a.test.ts > sets: it is still to be written',
+      'skipped: a.test.ts > waxes: too early',
       'skipped: c.test.ts > shines: its file says so',
     ].sort(),
   );
-  expect(lines.at(-1)).toBe('2 passed, 3 failed, 3 skipped');
+  expect(lines.at(-1)).toBe('2 passed, 3 failed, 4 skipped');
   expect(code).toBe(1);
 });
 

@@ -84,7 +84,9 @@ const nameOf = (module: TestModule) => relative(process.cwd(), module.moduleId);
 
 function reasonOf(test: TestCase): string {
   if (test.options.mode === 'todo') return 'it is still to be written';
-  return test.meta().skipped ?? 'its file says so';
+  const result = test.result();
+  const note = result.state === 'skipped' ? result.note : undefined;
+  return test.meta().skipped ?? note ?? 'its file says so';
 }
 
 /** Returns the message of an error; a suppressed error's message is included. */

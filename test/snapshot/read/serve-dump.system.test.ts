@@ -9,6 +9,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openStore } from '../../../src/db/connection/connect.ts';
 import { createToken, revokeToken } from '../../../src/db/tokens.ts';
 import { freePort } from '../../../src/processes/port.ts';
+import { needs } from '../../support/needs.ts';
 import { createDatabase, type TestDatabase } from '../../support/postgres.ts';
 import { CLI, type Program, startProgram } from '../../support/program.ts';
 import { startTestRedis, type TestRedis } from '../../support/redis.ts';
@@ -246,7 +247,7 @@ describe('an unusable folder', () => {
     for (const path of paths()) expect((await serving.get(path, token)).status).toBe(200);
   });
 
-  it.skipIf(process.getuid?.() !== 0)('that is full is used again once there is room', async () => {
+  it('that is full is used again once there is room', needs(process.getuid?.() === 0, 'root'), async () => {
     const { token } = await newToken();
     await publisher.publishDirty();
     const disk = join(folder, 'disk');
