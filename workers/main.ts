@@ -8,8 +8,7 @@ import { FEATURES } from '../src/app/features.ts';
 import { composeWorker, type Worker } from '../src/app/worker.ts';
 import type { Config } from '../src/config/config.ts';
 import { BadSetting } from '../src/config/settings.ts';
-import type { Sql } from '../src/db/connection/client.ts';
-import type { Store } from '../src/db/connection/connect.ts';
+import type { ClientDatabase, Store } from '../src/db/connection/connect.ts';
 import type { ServerSetting } from '../src/db/connection/server-problem.ts';
 import { pruneDifferences } from '../src/db/differences.ts';
 import { pruneChanges } from '../src/db/runs/stored-changes.ts';
@@ -117,7 +116,7 @@ export async function startWorker(
 /** @throws BadSetting if the queues' Redis may evict jobs */
 async function connectQueues(
   server: ServerSetting,
-  { sql }: Pick<Store, 'sql'>,
+  { db }: Pick<Store, 'db'>,
   closing: Disposer,
   { logger, telemetry }: { readonly logger: Logger; readonly telemetry: Telemetry | undefined },
 ) {
@@ -126,12 +125,12 @@ async function connectQueues(
   await redisReady(producer, 10_000);
   const problem = await checkRedis(producer, server.setting, false);
   if (problem) throw new BadSetting(`the queues' Redis cannot be used: ${problem.what}; ${problem.remedy}`);
-  const prefix = await queuePrefix(sql);
+  const prefix = await queuePrefix(db);
   const queues = openQueues(producer, prefix, logger, FEATURES, telemetry);
   closing.defer(() => Promise.all(queues.all.map((queue) => queue.close())));
   // A queue never recovers from a failed first connection, so the start waits for it.
   await Promise.all(queues.all.map((queue) => queue.waitUntilReady()));
-  await recordDatabase(sql, producer);
+  await recordDatabase(db, producer);
   return { producer, prefix, queues };
 }
 
@@ -158,7 +157,7 @@ async function addConsumers(
     await pruneRuns(worker.store.db);
     await pruneDifferences(worker.store.db);
     await storeSchedules(worker.store.db, worker.cache, config.sources, logger);
-    await recordDatabase(worker.store.sql, producer);
+    await recordDatabase(worker.store.db, producer);
     for (const { prune } of FEATURES) await prune?.(worker.store.db, config);
   });
   const { store } = worker;
@@ -168,7 +167,7 @@ async function addConsumers(
       store,
       logger,
       queue,
-      findConditions: (sql: Sql) => findConditions(sql, config),
+      findConditions: (db: ClientDatabase) => findConditions(db, config),
     };
     consumers.add(name, await open(context), { concurrency: concurrency?.(config) ?? 1 });
   }
@@ -182,8 +181,8 @@ async function discontinueMachines({ store, publisher }: Worker, logger: Logger)
   await publisher.publishDirty();
 }
 
-async function findConditions(sql: Sql, config: Config): Promise<Condition[]> {
-  const found = await Promise.all(FEATURES.map(({ conditions }) => conditions?.find(sql, config) ?? []));
+async function findConditions(db: ClientDatabase, config: Config): Promise<Condition[]> {
+  const found = await Promise.all(FEATURES.map(({ conditions }) => conditions?.find(db, config) ?? []));
   return found.flat();
 }
 

@@ -2,7 +2,7 @@ import { type Processor, Queue, type Telemetry } from 'bullmq';
 import type { Logger } from 'pino';
 import type { SyncJob } from '../src/app/actions/source.ts';
 import type { Feature, FeatureQueue } from '../src/app/feature.ts';
-import type { Sql } from '../src/db/connection/connect.ts';
+import type { Database } from '../src/db/connection/connect.ts';
 import { databaseName } from '../src/db/lineage.ts';
 import { driverError } from '../src/domain/errors.ts';
 import type { RedisClient } from '../src/redis/redis.ts';
@@ -15,16 +15,16 @@ export const SWEEP_QUEUE = 'sweep';
 export const QUEUE_PREFIX = '{fleetbook}';
 
 /** Returns the prefix of the queues of one database: deployments that share a Redis must not run each other's jobs. */
-export async function queuePrefix(sql: Sql): Promise<string> {
-  return `${QUEUE_PREFIX}:${await databaseName(sql)}`;
+export async function queuePrefix(db: Database): Promise<string> {
+  return `${QUEUE_PREFIX}:${await databaseName(db)}`;
 }
 
 /** A hash: the name of each database whose workers used this Redis for their queues → when a worker last did (RFC 3339). */
 const DATABASES_KEY = `${QUEUE_PREFIX}:databases`;
 
 /** Records in Redis that this database has its queues there, for `doctor`. */
-export async function recordDatabase(sql: Sql, redis: RedisClient): Promise<void> {
-  await redis.hset(DATABASES_KEY, await databaseName(sql), new Date().toISOString());
+export async function recordDatabase(db: Database, redis: RedisClient): Promise<void> {
+  await redis.hset(DATABASES_KEY, await databaseName(db), new Date().toISOString());
 }
 
 /** Returns when workers of other databases last used the queues of this Redis (RFC 3339), by the name of the database. */

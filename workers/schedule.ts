@@ -168,10 +168,10 @@ export class Scheduler implements AsyncDisposable {
   }
 }
 
-export function enqueuer({ sql }: Pick<Store, 'sql'>, queues: Queues): SchedulerOptions['enqueue'] {
+export function enqueuer({ db }: Pick<Store, 'db'>, queues: Queues): SchedulerOptions['enqueue'] {
   return async (attempt) => {
     const { schedule, slot } = attempt;
-    const options = { jobId: jobId(attempt, await readLineage(sql)) };
+    const options = { jobId: jobId(attempt, await readLineage(db.$client)) };
     if (schedule === SWEEP_SCHEDULE.name) {
       await queues.sweep.add('sweep', {}, options);
       return;

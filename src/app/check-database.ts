@@ -10,18 +10,18 @@ const RETRY_MS = 1000;
 
 /** @throws BadSetting if it cannot be written to. An undeclared pooler only causes a warning: session mode works. */
 export async function refuseUnsuitableWriter(
-  store: Pick<Store, 'sql'>,
+  store: Pick<Store, 'db'>,
   config: Configured,
   logger: Logger,
 ): Promise<void> {
   const { url, directUrl } = databaseUrls(config);
-  await check(store.sql, { setting: 'DATABASE_URL', url });
+  await check(store.db, { setting: 'DATABASE_URL', url });
   if (directUrl === url) return;
   await using direct = openStore({ url: directUrl, role: 'worker', connections: 1 });
-  await check(direct.sql, { setting: 'DIRECT_DATABASE_URL', url: directUrl });
+  await check(direct.db, { setting: 'DIRECT_DATABASE_URL', url: directUrl });
 
-  async function check(sql: Store['sql'], server: ServerSetting): Promise<void> {
-    const facts = await postgresFacts(sql);
+  async function check(db: Store['db'], server: ServerSetting): Promise<void> {
+    const facts = await postgresFacts(db);
     const problem = checkWriter(facts, server);
     if (problem) throw new BadSetting(`${server.setting} cannot be used: ${problem.what}; ${problem.remedy}`);
     const pooler = checkPooler(facts, server);
@@ -48,7 +48,7 @@ export function watchReaderDatabase(
   async function check(): Promise<void> {
     timer = undefined;
     try {
-      const facts = await postgresFacts(store.sql);
+      const facts = await postgresFacts(store.db);
       const problem = checkReader(facts, server, replica !== undefined) ?? checkPooler(facts, server);
       const why = problem
         ? `${server.setting}: ${problem.what}; ${problem.remedy}`

@@ -5,8 +5,7 @@ import type { Registry } from 'prom-client';
 import type { Finding } from '../cli/doctor/finding.ts';
 import type { Config, Environment } from '../config/config.ts';
 import type { Configured, Setting } from '../config/settings.ts';
-import type { Sql } from '../db/connection/client.ts';
-import type { Database, Store } from '../db/connection/connect.ts';
+import type { ClientDatabase, Database, Store } from '../db/connection/connect.ts';
 import type { Condition } from '../domain/alert.ts';
 import type { ApiFeature } from '../http/app.ts';
 import type { Market } from '../market/market.ts';
@@ -56,7 +55,7 @@ export interface CommandContext {
 
 export interface FeatureConditions {
   readonly kinds: Readonly<Record<string, string>>;
-  readonly find: (sql: Sql, config: Configured) => Promise<readonly Condition[]>;
+  readonly find: (db: ClientDatabase, config: Configured) => Promise<readonly Condition[]>;
 }
 
 export interface ReaderContext {
@@ -107,5 +106,5 @@ export interface QueueContext {
   readonly logger: Logger;
   readonly store: Store;
   readonly queue: Queue;
-  readonly findConditions: (sql: Sql) => Promise<readonly Condition[]>;
+  readonly findConditions: (db: ClientDatabase) => Promise<readonly Condition[]>;
 }

@@ -51,8 +51,8 @@ export const FEATURES: readonly Feature[] = [
         exports_behind:
           'for more than an hour, and two intervals, no files of the changed catalogue could be made',
       },
-      find: async (sql, config) =>
-        (await import('../features/exports/export-state.ts')).findBehind(sql, config),
+      find: async (db, config) =>
+        (await import('../features/exports/export-state.ts')).findBehind(db, config),
     },
     check: async (config) => (await import('../features/exports/export-state.ts')).checkExports(config),
   },

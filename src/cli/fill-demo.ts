@@ -5,7 +5,10 @@ import type { Logger } from 'pino';
 import { administration } from '../app/actions/administration.ts';
 import { composeWorker, type Worker } from '../app/worker.ts';
 import type { Config } from '../config/config.ts';
-import { openStore, type Sql } from '../db/connection/connect.ts';
+import { type Database, openStore } from '../db/connection/connect.ts';
+import { type SQLWrapper, sql } from '../db/connection/drizzle.ts';
+import { only } from '../db/connection/statements.ts';
+import { lineage } from '../db/schema.ts';
 import { sourceStatus } from '../db/sources.ts';
 import { DAYS, type Market, OWN_HARDWARE } from '../dev/sample/market.ts';
 import type { Decider } from '../domain/operator.ts';
@@ -52,12 +55,12 @@ export async function fillDemo({ config, logger, market, by, folder }: Filling):
   await using owner = openStore({ url: config.settings.DATABASE_URL ?? '', role: 'owner', connections: 1 });
   for (const day of DAYS) {
     market.day = day;
-    const [{ now } = { now: '' }] = await owner.sql<{ now: string }[]>`select clock_timestamp()::text as now`;
+    const { now } = only(await owner.db.execute<{ now: string }>(sql`select clock_timestamp()::text as now`));
     await readAll(config, worker, day);
-    if (day > 0) await moveBack(owner.sql, now, day);
+    if (day > 0) await moveBack(owner.db, now, day);
   }
   // The record of changes is as old as the first run.
-  await owner.sql`update lineage set changes_since = changes_since - make_interval(days => ${OLDEST_DAY})`;
+  await owner.db.update(lineage).set({ changesSince: earlier(lineage.changesSince, OLDEST_DAY) });
   const book = priceBookChanges(store.db, by);
   const names = await readNames(store.db, OWN_PRICES);
   for (const entry of OWN_PRICES) await book.add(ORGANIZATIONS[0].slug, entry, names);
@@ -76,14 +79,17 @@ async function readAll({ sources }: Config, worker: Worker, day: number): Promis
 }
 
 /** Moves every time since `from` by `days` into the past, in all tables except the audit log, which refuses changes. */
-async function moveBack(sql: Sql, from: string, days: number): Promise<void> {
-  const columns = await sql<{ table: string; column: string }[]>`
+async function moveBack(db: Database, from: string, days: number): Promise<void> {
+  const columns = await db.execute<{ table: string; column: string }>(sql`
     select c.table_name as "table", c.column_name as "column"
     from information_schema.columns c join information_schema.tables t using (table_schema, table_name)
     where c.table_schema = current_schema() and t.table_type = 'BASE TABLE' and c.data_type = 'timestamp with time zone'
-      and c.table_name <> 'audit_log'`;
-  for (const { table, column } of columns)
-    await sql`
-      update ${sql(table)} set ${sql(column)} = ${sql(column)} - make_interval(days => ${days})
-      where ${sql(column)} >= ${from}::timestamptz`;
+      and c.table_name <> 'audit_log'`);
+  for (const { table, column } of columns) {
+    const time = sql.identifier(column);
+    await db.execute(sql`
+      update ${sql.identifier(table)} set ${time} = ${earlier(time, days)} where ${time} >= ${from}::timestamptz`);
+  }
 }
+
+const earlier = (time: SQLWrapper, days: number) => sql`${time} - make_interval(days => ${days})`;

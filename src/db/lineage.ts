@@ -1,7 +1,4 @@
-/**
- * The lineage of the database, and where it began. Each reader reads it every second, so its reads are prepared statements of
- * postgres.js, which take one round trip.
- */
+/** The lineage of the database, and where it began. */
 import type { Decider } from '../domain/operator.ts';
 import { audit } from './audit.ts';
 import type { Sql } from './connection/client.ts';
@@ -9,6 +6,9 @@ import type { ClientDatabase, Database } from './connection/connect.ts';
 import { and, eq, isNull, sql } from './connection/drizzle.ts';
 import { array, increment } from './connection/statements.ts';
 import { lineage, organizations, scheduleSlots, sources, tokens } from './schema.ts';
+
+// Each reader reads the lineage every second. PostgreSQL plans a prepared statement of postgres.js once a connection, and a
+// statement of Drizzle each time.
 
 export async function readLineage(sql: Sql): Promise<string> {
   const [row] = await sql<{ id: string }[]>`select id from lineage`;
@@ -19,10 +19,10 @@ export async function readLineage(sql: Sql): Promise<string> {
  * Names this database among all that share a Redis. A new lineage and a failover keep the name. A copy on another server, and a
  * second database on the same one, have another.
  */
-export async function databaseName(sql: Sql): Promise<string> {
-  const [row] = await sql<{ name: string }[]>`
+export async function databaseName(db: Database): Promise<string> {
+  const [row] = await db.execute<{ name: string }>(sql`
     select left(md5(concat_ws(' ', l.deployment, split_part(i.identity, ' ', 1), split_part(i.identity, ' ', 3))), 12) as name
-    from lineage l cross join database_identity() i (identity)`;
+    from lineage l cross join database_identity() i (identity)`);
   return present(row).name;
 }
 

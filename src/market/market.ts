@@ -29,7 +29,6 @@ export {
   shownTotal,
 } from './costs/cost.ts';
 export {
-  inOrganization,
   type Marks,
   type PriceHistory,
   readPriceHistory,

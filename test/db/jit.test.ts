@@ -2,8 +2,8 @@
  * A stock PostgreSQL compiles each statement with a high estimate (JIT), which takes a second. No connection allows it, and the
  * estimates of frequent statements are low even without statistics.
  */
-import postgres from 'postgres';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { databaseOn, Pool } from '../../src/db/connection/client.ts';
 import { openStore, type Sql } from '../../src/db/connection/connect.ts';
 import { migrate } from '../../src/db/migration/migrate.ts';
 import { statementOf } from '../../src/features/exports/tables.ts';
@@ -66,14 +66,14 @@ const HIGH = 100_000;
 
 describe('without statistics the estimate is low', () => {
   it.each<[string, (sql: Sql) => Promise<unknown>]>([
-    ['where the feed begins', (sql) => readFeedStart(sql, 30)],
+    ['where the feed begins', (sql) => readFeedStart(databaseOn(sql), 30)],
     [
       'a page of the catalogue’s changes',
-      (sql) => readFeedPage(sql, { organizationId: undefined, after: 0, limit: 500 }),
+      (sql) => readFeedPage(databaseOn(sql), { organizationId: undefined, after: 0, limit: 500 }),
     ],
     [
       'a page of an organization’s changes',
-      (sql) => readFeedPage(sql, { organizationId: 1, after: 0, limit: 500 }),
+      (sql) => readFeedPage(databaseOn(sql), { organizationId: 1, after: 0, limit: 500 }),
     ],
     ['the machines of an export', (sql) => sql.unsafe(statementOf('machines'))],
     ['the prices of an export', (sql) => sql.unsafe(statementOf('prices'))],
@@ -87,22 +87,18 @@ describe('without statistics the estimate is low', () => {
 /** PostgreSQL's estimate of each statement. */
 async function costsOf(read: (sql: Sql) => Promise<unknown>): Promise<number[]> {
   const statements: { text: string; parameters: unknown[] }[] = [];
-  const sql = postgres(db.url, {
+  await using pool = new Pool(db.url, {
     max: 1,
     onnotice: () => {},
     debug: (_, text, parameters) => {
       if (/^\s*(?:select|with)\b/.test(text)) statements.push({ text, parameters });
     },
   });
-  try {
-    await read(sql);
-    const costs: number[] = [];
-    for (const { text, parameters } of statements.splice(0)) {
-      const [plan] = await sql.unsafe(`explain (format json) ${text}`, parameters as string[]);
-      costs.push(plan?.['QUERY PLAN'][0].Plan['Total Cost']);
-    }
-    return costs;
-  } finally {
-    await sql.end({ timeout: 5 });
+  await read(pool.sql);
+  const costs: number[] = [];
+  for (const { text, parameters } of statements.splice(0)) {
+    const [plan] = await pool.sql.unsafe(`explain (format json) ${text}`, parameters as string[]);
+    costs.push(plan?.['QUERY PLAN'][0].Plan['Total Cost']);
   }
+  return costs;
 }

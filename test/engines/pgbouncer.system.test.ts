@@ -129,7 +129,7 @@ describe('behind PgBouncer in transaction mode', needs(pgbouncer !== undefined, 
   it('a pooler that rejects or ignores startup parameters is reported at the start', async () => {
     const server = { setting: 'DATABASE_URL', url: pooler.url };
     await using owner = openStore({ url: pooler.url, role: 'owner' });
-    const facts = await postgresFacts(owner.sql);
+    const facts = await postgresFacts(owner.db);
     expect(checkPooler(facts, server)).toEqual({
       what: 'it is a pooler',
       remedy: 'add pool_mode=transaction to DATABASE_URL, and name the server itself in DIRECT_DATABASE_URL',
@@ -142,7 +142,7 @@ describe('behind PgBouncer in transaction mode', needs(pgbouncer !== undefined, 
     );
     await using declared = open('reader');
     const pooled = { ...server, url: `${pooler.url}?pool_mode=transaction` };
-    const good = await postgresFacts(declared.sql);
+    const good = await postgresFacts(declared.db);
     expect([checkPooler(good, pooled), checkReader(good, pooled, false)]).toEqual([undefined, undefined]);
   });
 

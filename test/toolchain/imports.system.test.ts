@@ -45,6 +45,7 @@ const FORBIDDEN: Readonly<Record<string, { readonly in: string; readonly import:
   'adapters-are-found-not-named': { in: 'src/sources', import: './providers/thing.ts' },
   'db-sees-domain': { in: 'src/db', import: '../sync/thing.ts' },
   'drizzle-has-one-door': { in: 'src/db/sync', import: 'drizzle-orm' },
+  'postgres-has-one-door': { in: 'src/db/migration', import: 'postgres' },
   'sync-sees-domain-sources-db': { in: 'src/sync', import: '../snapshot/thing.ts' },
   'market-sees-domain-db-snapshot': { in: 'src/market', import: '../http/thing.ts' },
   'the-core-knows-no-market': { in: 'src/snapshot', import: '../market/market.ts' },
@@ -95,6 +96,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'src/db/c.ts': '../config/package.ts',
   'src/db/sync/a.ts': '../thing.ts',
   'src/dev/a.ts': '../processes/thing.ts',
+  'src/dev/b.ts': 'postgres',
   'src/dev/sample/a.ts': '../../processes/thing.ts',
   'src/config/a.ts': '../sources/thing.ts',
   'src/app/a.ts': '../sync/thing.ts',
@@ -146,12 +148,17 @@ async function tree(files: Readonly<Record<string, string>>) {
     'src/db/schema.ts': `import './connection/drizzle.ts';\n${THING}`,
     'package.json': JSON.stringify({
       type: 'module',
-      dependencies: { 'in-production': '1.0.0', 'drizzle-orm': '1.0.0', 'bullmq-otel': '1.0.0' },
+      dependencies: {
+        'in-production': '1.0.0',
+        'drizzle-orm': '1.0.0',
+        postgres: '1.0.0',
+        'bullmq-otel': '1.0.0',
+      },
       devDependencies: { 'dev-only': '1.0.0' },
     }),
     ...files,
   };
-  for (const name of ['in-production', 'drizzle-orm', 'bullmq-otel', 'dev-only', 'undeclared']) {
+  for (const name of ['in-production', 'drizzle-orm', 'postgres', 'bullmq-otel', 'dev-only', 'undeclared']) {
     all[`node_modules/${name}/package.json`] = JSON.stringify({
       name,
       version: '1.0.0',

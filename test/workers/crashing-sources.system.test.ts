@@ -107,7 +107,7 @@ async function openScene(sources: Record<string, Behaviour>) {
       // A run counts as interrupted once PostgreSQL detects its closed connection, which takes longer on a busy
       // machine.
       await until(async () => (await runsUnderWay()) === 0, CALM);
-      const prefix = `${await queuePrefix(store.sql)}:${SYNC_QUEUE}`;
+      const prefix = `${await queuePrefix(store.db)}:${SYNC_QUEUE}`;
       for (const id of await producer.lrange(`${prefix}:active`, 0, -1)) {
         await producer.del(`${prefix}:${id}:lock`);
         await producer.sadd(`${prefix}:stalled`, id);

@@ -48,7 +48,7 @@ it('a worker runs no job of another database, and doctor names both databases', 
   await its.queues.sync.resume();
   await until(async () => (await ran()) > before);
 
-  const [name, otherName] = [await databaseName(store.sql), await databaseName(otherStore.sql)];
+  const [name, otherName] = [await databaseName(store.db), await databaseName(otherStore.db)];
   expect(otherName).not.toBe(name);
   const [finding] = await checkQueues(config(), () => new Date());
   expect(finding).toMatchObject({

@@ -1,7 +1,8 @@
 /** The answer of `/v1/machines/<id>` for a machine of a held batch, before and after an approval. */
 import type { SourceConfig } from '../../config/config.ts';
-import type { Sql } from '../../db/connection/client.ts';
-import type { Store } from '../../db/connection/connect.ts';
+import type { Database, Store } from '../../db/connection/connect.ts';
+import { and, eq, isNull } from '../../db/connection/drizzle.ts';
+import { machines, regions } from '../../db/schema.ts';
 import { machineElements } from '../../snapshot/document/build.ts';
 import { loadContent } from '../../snapshot/document/load.ts';
 import type { PreviewedCatalogue } from '../../sync/catalogue/catalogue.ts';
@@ -26,7 +27,7 @@ export async function heldDocument(
   row: PreviewRow,
 ): Promise<HeldDocument> {
   const provider = await providerOf(store, source);
-  const place = await machinePlace(store.sql, provider.id, row.regionCode, row.name);
+  const place = await machinePlace(store.db, provider.id, row.regionCode, row.name);
   const id = place?.machineId ?? null;
   const now = place && id !== null ? await publishedNow(store, place.regionId, id) : null;
   const { shape, newPrice } = row;
@@ -54,15 +55,18 @@ interface MachinePlace {
 }
 
 async function machinePlace(
-  sql: Sql,
+  db: Database,
   providerId: number,
   regionCode: string,
   name: string,
 ): Promise<MachinePlace | undefined> {
-  const [place] = await sql<MachinePlace[]>`
-    select r.id as "regionId", r.name as "regionName", m.id as "machineId"
-    from regions r left join machines m on m.region_id = r.id and m.name = ${name}
-    where r.provider_id = ${providerId} and r.code = ${regionCode} and r.organization_id is null`;
+  const [place] = await db
+    .select({ regionId: regions.id, regionName: regions.name, machineId: machines.id })
+    .from(regions)
+    .leftJoin(machines, and(eq(machines.regionId, regions.id), eq(machines.name, name)))
+    .where(
+      and(eq(regions.providerId, providerId), eq(regions.code, regionCode), isNull(regions.organizationId)),
+    );
   return place;
 }
 

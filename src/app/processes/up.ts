@@ -167,7 +167,7 @@ async function start(
   );
   closing.defer(() => queueRedis.disconnect());
   const metrics = async () => mergeMetrics(await processes.metrics(2000));
-  const queues = openQueues(queueRedis, await queuePrefix(store.sql), logger, FEATURES);
+  const queues = openQueues(queueRedis, await queuePrefix(store.db), logger, FEATURES);
   const ops = { config: running, env: childEnv, logger, closing, queues: queues.all };
   const opened = await openParts({ ...ops, store });
   const opsUrl = await listenOps(ops, metrics, opened);

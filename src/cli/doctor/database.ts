@@ -1,5 +1,6 @@
 import { type Configured, databaseUrls, readerDatabase } from '../../app/connections.ts';
 import { databaseUrl } from '../../config/settings.ts';
+import { sql } from '../../db/connection/drizzle.ts';
 import {
   checkVersion,
   describeDatabase,
@@ -39,8 +40,8 @@ function directServer(config: Configured): ServerSetting {
 async function checkServer(server: ServerSetting, now: () => Date): Promise<readonly Finding[]> {
   const check = 'database';
   const where = describeDatabase(server.url);
-  return onPostgres(check, where, server, 'owner', async (sql) => {
-    const facts = await postgresFacts(sql);
+  return onPostgres(check, where, server, 'owner', async (db) => {
+    const facts = await postgresFacts(db);
     const old = checkVersion(facts, server.setting);
     if (old) return [problem(check, old.what, old.remedy)];
     if (facts.isStandby || facts.isReadOnly) {
@@ -48,8 +49,9 @@ async function checkServer(server: ServerSetting, now: () => Date): Promise<read
       return [problem(check, `${where} takes no writes: it is a standby, or set to read only`, fix)];
     }
     const before = now().getTime();
-    const [clock] = await sql<{ at: number }[]>`
-      select extract(epoch from clock_timestamp())::float8 * 1000 as at`;
+    const [clock] = await db.execute<{ at: number }>(
+      sql`select extract(epoch from clock_timestamp())::float8 * 1000 as at`,
+    );
     const after = now().getTime();
     return [
       ok(check, `PostgreSQL ${facts.version}, ${where}`),
@@ -88,9 +90,10 @@ async function checkMigrations(server: ServerSetting): Promise<Finding[]> {
 async function checkRole(server: ServerSetting, role: 'worker' | 'reader'): Promise<readonly Finding[]> {
   const check = `role of ${role}s`;
   const name = `fleetbook_${role}`;
-  return onPostgres(check, name, server, role, async (sql) => {
-    const [acts] = await sql<{ name: string; unbound: boolean }[]>`
-      select rolname as name, rolsuper or rolbypassrls as unbound from pg_roles where rolname = current_user`;
+  return onPostgres(check, name, server, role, async (db) => {
+    const [acts] = await db.execute<{ name: string; unbound: boolean }>(
+      sql`select rolname as name, rolsuper or rolbypassrls as unbound from pg_roles where rolname = current_user`,
+    );
     if (acts && acts.name !== name) {
       const fix = `configure the pooler to pass \`role\`, or add pool_mode=transaction to ${server.setting}`;
       return [problem(check, `${server.setting} acts as ${acts.name} and not as ${name}`, fix)];
@@ -106,10 +109,10 @@ async function checkRole(server: ServerSetting, role: 'worker' | 'reader'): Prom
 export async function checkConnections(config: Configured): Promise<readonly Finding[]> {
   const check = 'pooler';
   const server = directServer(config);
-  return onPostgres(check, server.setting, server, 'owner', async (sql) => {
+  return onPostgres(check, server.setting, server, 'owner', async (db) => {
     // Throws BadSetting for a declared pooler without the address of the server itself.
     const { url } = databaseUrls(config);
-    if ((await postgresFacts(sql)).isPooler) {
+    if ((await postgresFacts(db)).isPooler) {
       const fix =
         server.setting === 'DATABASE_URL'
           ? 'add pool_mode=transaction to DATABASE_URL, and name the server itself in DIRECT_DATABASE_URL'

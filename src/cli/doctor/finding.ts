@@ -1,6 +1,5 @@
 import { BadSetting } from '../../config/settings.ts';
-import type { Sql } from '../../db/connection/client.ts';
-import { openStore, type StoreOptions } from '../../db/connection/connect.ts';
+import { type ClientDatabase, openStore, type StoreOptions } from '../../db/connection/connect.ts';
 import { postgresProblem, type ServerSetting } from '../../db/connection/server-problem.ts';
 import { messageOf } from '../../domain/errors.ts';
 
@@ -51,11 +50,11 @@ export async function onPostgres(
   what: string,
   server: ServerSetting,
   role: StoreOptions['role'],
-  find: (sql: Sql) => Promise<readonly Finding[]>,
+  find: (db: ClientDatabase) => Promise<readonly Finding[]>,
 ): Promise<readonly Finding[]> {
   await using store = openStore({ url: server.url, role, connections: 1 });
   try {
-    return await find(store.sql);
+    return await find(store.db);
   } catch (error) {
     return [postgresFinding(check, what, error, server)];
   }

@@ -56,7 +56,7 @@ export async function checkQueues(config: Configured, now: () => Date): Promise<
     const redis = openRedis(server.url, 'producer', () => {}, server.setting);
     opened.defer(() => redis.disconnect());
     await redisReady(redis, READY_WITHIN_MS);
-    const own = await databaseName(store.sql);
+    const own = await databaseName(store.db);
     const others = await otherDatabases(own, redis);
     const [last] = [...others.values()].sort().reverse();
     const shared =

@@ -3,8 +3,8 @@ import { disableSource } from '../../app/actions/source.ts';
 import { FEATURE_CONFIG } from '../../app/features.ts';
 import { type NamedSource, readNamedSources } from '../../config/named-sources.ts';
 import type { Environment } from '../../config/source-config.ts';
-import type { Sql } from '../../db/connection/client.ts';
-import type { Store } from '../../db/connection/connect.ts';
+import type { Database, Store } from '../../db/connection/connect.ts';
+import { storedSources } from '../../db/sources.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { nextSlot } from '../../domain/schedule.ts';
 import { disablingOf, enableSource } from '../../sync/runs/disabled.ts';
@@ -53,7 +53,7 @@ async function switchEach(
 async function disableSources(env: Environment, ids: readonly string[], options: Changing): Promise<void> {
   await switchEach(env, ids, options, async (id, { store, sources, by }) => {
     const done = await disableSource(store.db, sources, id, by);
-    if (done.outcome === 'unknown') throw await unknownSource(store.sql, sources, id);
+    if (done.outcome === 'unknown') throw await unknownSource(store.db, sources, id);
     const { disabling } = done;
     return {
       json: { source: id, disabled: disabling, changed: done.outcome === 'disabled' },
@@ -70,8 +70,8 @@ async function enableSources(env: Environment, ids: readonly string[], options: 
     const before = await disablingOf(store.db, id);
     const changed = await enableSource(store.db, id, by);
     const source = sources.find((each) => each.id === id);
-    if (!changed && !source && !(await storedIds(store.sql)).includes(id))
-      throw await unknownSource(store.sql, sources, id);
+    if (!changed && !source && !(await storedIds(store.db)).includes(id))
+      throw await unknownSource(store.db, sources, id);
     const next = source ? nextSlot(source.schedule, new Date()) : null;
     const result = { source: id, changed, disabledBefore: before ?? null, by: by.by, reason: by.reason };
     return { json: { ...result, nextSlot: next }, text: enabledText(id, changed, next) };
@@ -89,7 +89,7 @@ async function cancelRuns(env: Environment, ids: readonly string[], options: Cha
   await switchEach(env, ids, options, async (id, { store, sources, by }) => {
     const done = await cancelRun(store.db, id, undefined, by);
     if (done.outcome === 'unknown' && !sources.some((each) => each.id === id))
-      throw await unknownSource(store.sql, sources, id);
+      throw await unknownSource(store.db, sources, id);
     const run = done.outcome === 'cancelled' ? done.run : null;
     return {
       json: { source: id, run, by: by.by, reason: by.reason ?? null },
@@ -101,13 +101,17 @@ async function cancelRuns(env: Environment, ids: readonly string[], options: Cha
   });
 }
 
-export async function storedIds(sql: Sql): Promise<string[]> {
-  const stored = await sql<{ id: string }[]>`select id from sources order by id collate "C"`;
+export async function storedIds(db: Database): Promise<string[]> {
+  const stored = await storedSources(db);
   return stored.map(({ id }) => id);
 }
 
-async function unknownSource(sql: Sql, sources: readonly NamedSource[], id: string): Promise<UsageFailure> {
-  const known = new Set([...sources.map((each) => each.id), ...(await storedIds(sql))]);
+async function unknownSource(
+  db: Database,
+  sources: readonly NamedSource[],
+  id: string,
+): Promise<UsageFailure> {
+  const known = new Set([...sources.map((each) => each.id), ...(await storedIds(db))]);
   return new UsageFailure(
     `there is no source "${id}"; known sources: ${[...known].sort().join(', ') || 'none'}`,
   );

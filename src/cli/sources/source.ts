@@ -181,7 +181,7 @@ async function retireSourceCommand(env: Environment, id: string, options: Decidi
   const { config, store } = worker;
   const preview = await previewRetirement(store.db, id);
   if (!preview) {
-    const known = await storedIds(store.sql);
+    const known = await storedIds(store.db);
     throw new UsageFailure(`there is no source "${id}"; stored sources: ${known.join(', ') || 'none'}`);
   }
   if (config.sources.some((source) => source.id === id)) {

@@ -72,7 +72,7 @@ export class Pool implements AsyncDisposable {
  * Opens a client of one connection, for temporary tables and long transactions. It connects with the first statement. After a loss
  * every statement fails: a new connection would run the rest of a transaction alone (client.test.ts, "refuses everything once").
  */
-export function openClient(url: string, options: ClientOptions): Sql {
+function openClient(url: string, options: ClientOptions): Sql {
   const address = postgresAddress(url);
   if (address.isPooled)
     throw new Error(
@@ -178,6 +178,7 @@ function facade<Client extends Sql | TransactionSql>(
     if (isQuery(statement)) each(statement);
     return statement;
   };
+  let options: object | undefined;
   return new Proxy(current(), {
     apply: (_, self, parts) => prepared(Reflect.apply(current() as never, self, parts)),
     get(_, name) {
@@ -185,7 +186,10 @@ function facade<Client extends Sql | TransactionSql>(
       if (name === 'begin' && begin) return begin;
       if (name === 'unsafe')
         return (...given: Parameters<Sql['unsafe']>) => prepared(client.unsafe(...given));
-      if (name === 'options') return { ...(client as Sql).options, parsers: {}, serializers: {} };
+      if (name === 'options') {
+        options ??= { ...(client as Sql).options, parsers: {}, serializers: {} };
+        return options;
+      }
       return Reflect.get(client, name);
     },
   });
@@ -249,8 +253,28 @@ function sendWhole(query: Query): void {
 }
 
 /** Runs reads on one server in one snapshot, also if the address leads to several servers. */
-export const inOneSnapshot = <T>(sql: Sql, read: (sql: Sql) => Promise<T>): Promise<T> =>
-  inOneTransaction(sql, 'isolation level repeatable read read only', read);
+export const inOneSnapshot = <T>(
+  { $client }: ClientDatabase,
+  read: (db: ClientDatabase) => Promise<T>,
+): Promise<T> =>
+  inOneTransaction($client, 'isolation level repeatable read read only', (sql) => read(databaseOn(sql)));
+
+/**
+ * Runs reads of one organization in one snapshot. In a reader's role, row-level security shows them its rows and the catalogue alone.
+ * @param organizationId undefined for the catalogue alone
+ */
+export const inOrganization = <T>(
+  db: ClientDatabase,
+  organizationId: number | undefined,
+  read: (db: ClientDatabase) => Promise<T>,
+): Promise<T> =>
+  inOneSnapshot(db, async (snapshot) => {
+    // Sent at once, so the first read follows it without a round trip.
+    const isSet = snapshot.$client`
+      select set_config('app.org_id', ${organizationId === undefined ? '' : String(organizationId)}, true)`.execute();
+    const [result] = await Promise.all([read(snapshot), isSet]);
+    return result;
+  });
 
 /** Runs steps in a transaction, on one connection. Transactions inside it are parts of it. @param options of `begin` */
 async function inOneTransaction<T>(sql: Sql, options: string, steps: (sql: Sql) => Promise<T>): Promise<T> {

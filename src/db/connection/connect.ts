@@ -51,7 +51,7 @@ export function openStore(options: StoreOptions) {
   const pool = new Pool(options.url, client);
   const connection = () => openConnection(options.directUrl ?? options.url, client);
   return {
-    /** Prepares its statements, so each takes one round trip. Statements of Drizzle take two. */
+    /** For the prepared reads: each takes one round trip. A statement of Drizzle with parameters takes two. */
     sql: pool.sql,
     db: databaseOn(pool.sql),
     /** Opens a connection for temporary tables. It connects with the first statement. */

@@ -1,7 +1,7 @@
 /** Messages about unusable servers, from their errors and from their states. They name the setting, the server and what to do, and contain no password. */
 import { driverError } from '../../domain/errors.ts';
 import { OLDEST_POSTGRES, postgresAddress } from '../../domain/servers/postgres-address.ts';
-import type { Sql } from './client.ts';
+import type { ClientDatabase } from './client.ts';
 import { codeOf } from './errors.ts';
 
 export interface ServerSetting {
@@ -178,8 +178,8 @@ export interface PostgresFacts {
   readonly isPooler: boolean;
 }
 
-export async function postgresFacts(sql: Sql): Promise<PostgresFacts> {
-  const rows = await sql<(Omit<PostgresFacts, 'isPooler'> & { pid: number })[]>`
+export async function postgresFacts({ $client }: ClientDatabase): Promise<PostgresFacts> {
+  const rows = await $client<(Omit<PostgresFacts, 'isPooler'> & { pid: number })[]>`
     select split_part(current_setting('server_version'), ' ', 1) as version, current_user as role, pg_is_in_recovery() as "isStandby", pg_backend_pid() as pid,
       current_setting('transaction_read_only') = 'on' as "isReadOnly"`;
   const [row] = rows;

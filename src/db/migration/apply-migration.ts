@@ -1,8 +1,9 @@
 /** Applies one migration while another release reads and writes. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MigrationMeta } from 'drizzle-orm/migrator';
-import type postgres from 'postgres';
 import { messageOf, PlainFailure } from '../../domain/errors.ts';
+import { type ClientDatabase, type Database, transactionOn } from '../connection/client.ts';
+import { sql } from '../connection/drizzle.ts';
 import { codeOf } from '../connection/errors.ts';
 
 export interface Migration extends MigrationMeta {
@@ -41,7 +42,7 @@ class MigrationFailed extends PlainFailure {
 
 /** Applies a migration in one transaction. It waits briefly for locks and repeats. @param notify called once @throws MigrationFailed */
 export async function applyMigration(
-  client: postgres.Sql,
+  db: ClientDatabase,
   migration: Migration,
   patience: LockPatience,
   notify: (line: string) => void,
@@ -50,7 +51,7 @@ export async function applyMigration(
   let isNotified = false;
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(LONGEST_PAUSE_MS, pause * 1.5)) {
     try {
-      await applyOnce(client, migration, patience.lockTimeoutMs);
+      await applyOnce(db, migration, patience.lockTimeoutMs);
       return;
     } catch (error) {
       if (!LOCKED.has(codeOf(error) ?? ''))
@@ -59,37 +60,38 @@ export async function applyMigration(
       if (performance.now() - began >= patience.giveUpAfterMs)
         throw new MigrationFailed(
           migration.tag,
-          `got no lock for ${seconds} s: ${await oldestTransactions(client)}`,
+          `got no lock for ${seconds} s: ${await oldestTransactions(db)}`,
           error,
         );
       if (!isNotified)
-        notify(`the migration ${migration.tag} waits for a lock: ${await oldestTransactions(client)}`);
+        notify(`the migration ${migration.tag} waits for a lock: ${await oldestTransactions(db)}`);
       isNotified = true;
       await sleep(pause);
     }
   }
 }
 
-async function applyOnce(client: postgres.Sql, migration: Migration, lockTimeoutMs: number): Promise<void> {
-  await client.begin(async (sql) => {
-    await sql`
+async function applyOnce(db: ClientDatabase, migration: Migration, lockTimeoutMs: number): Promise<void> {
+  await transactionOn(db, async (tx) => {
+    await tx.execute(sql`
       select set_config('lock_timeout', ${`${lockTimeoutMs}ms`}, true), set_config('statement_timeout', '0', true),
-        set_config('jit', 'off', true)`;
-    for (const statement of migration.sql) await sql.unsafe(statement);
-    await sql`
+        set_config('jit', 'off', true)`);
+    for (const statement of migration.sql) await tx.execute(sql.raw(statement));
+    await tx.execute(sql`
       insert into drizzle.__drizzle_migrations (hash, created_at)
-      values (${migration.hash}, ${migration.folderMillis})`;
+      values (${migration.hash}, ${migration.folderMillis})`);
   });
 }
 
 /** Describes the oldest transactions: a lock that is held for long belongs to one of them. */
-async function oldestTransactions(client: postgres.Sql): Promise<string> {
-  const found = await client<{ who: string; state: string; seconds: number }[]>`
+async function oldestTransactions(db: Database): Promise<string> {
+  const statement = sql`
     select concat_ws(' ', 'process', pid, 'of', coalesce(usename::text, backend_type), nullif('(' || application_name || ')', '()')) as who,
       coalesce(state, 'active') as state, extract(epoch from clock_timestamp() - xact_start)::int as seconds
     from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid() and xact_start is not null
-    order by xact_start limit 3`.catch(() => []);
+    order by xact_start limit 3`;
+  const found = await db.execute<{ who: string; state: string; seconds: number }>(statement).catch(() => []);
   if (found.length === 0) return 'no open transaction holds it any more';
   const shown = found.map(({ who, state, seconds }) => `${who}, ${state}, for ${seconds} s`);
   return `the oldest open transactions are ${shown.join('; ')}`;

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readMigrationFiles } from 'drizzle-orm/migrator';
-import type postgres from 'postgres';
 import { inPackage } from '../../config/package.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { audit } from '../audit.ts';
-import { openClient } from '../connection/client.ts';
-import { drizzle } from '../connection/drizzle.ts';
+import { type Database, openConnection } from '../connection/client.ts';
+import { sql } from '../connection/drizzle.ts';
+import { only } from '../connection/statements.ts';
 import { applyMigration, LOCK_PATIENCE, type LockPatience, type Migration } from './apply-migration.ts';
 
 // Advisory locks belong to one database. No other program may use the number.
@@ -27,61 +27,59 @@ export interface MigrateOptions {
  */
 export async function migrate(url: string, options: MigrateOptions = {}) {
   const { decider, notify = () => {}, patience = LOCK_PATIENCE, folder = inPackage('drizzle') } = options;
-  const client = openClient(url, { onnotice: () => {}, connect_timeout: 10 });
-  try {
-    await takeTurn(client, notify);
-    await client`create schema if not exists drizzle`;
-    await client`
-      create table if not exists drizzle.__drizzle_migrations
-        (id serial primary key, hash text not null, created_at bigint)`;
-    const before = await lastApplied(client);
-    const known = migrationsIn(folder);
-    const applied: string[] = [];
-    for (const migration of known) {
-      if (migration.folderMillis <= before) continue;
-      await applyMigration(client, migration, patience, notify);
-      applied.push(migration.tag);
-    }
-    if (decider && applied.length > 0) {
-      const subject = { kind: 'database', id: applied.at(-1) ?? '' };
-      const db = drizzle(client);
-      await audit(db, decider, { action: 'database.migrate', subject, details: { applied } });
-    }
-    return { applied, isLater: before > (known.at(-1)?.folderMillis ?? 0) };
-  } finally {
-    await client.end({ timeout: 5 });
+  await using connection = openConnection(url, { onnotice: () => {}, connect_timeout: 10 });
+  const { db } = connection;
+  await takeTurn(db, notify);
+  await db.execute(sql`create schema if not exists drizzle`);
+  await db.execute(sql`
+    create table if not exists drizzle.__drizzle_migrations
+      (id serial primary key, hash text not null, created_at bigint)`);
+  const before = await lastApplied(db);
+  const known = migrationsIn(folder);
+  const applied: string[] = [];
+  for (const migration of known) {
+    if (migration.folderMillis <= before) continue;
+    await applyMigration(db, migration, patience, notify);
+    applied.push(migration.tag);
   }
+  if (decider && applied.length > 0) {
+    const subject = { kind: 'database', id: applied.at(-1) ?? '' };
+    await audit(db, decider, { action: 'database.migrate', subject, details: { applied } });
+  }
+  return { applied, isLater: before > (known.at(-1)?.folderMillis ?? 0) };
 }
 
 /** Waits for other processes. The lock ends with the connection. */
-async function takeTurn(client: postgres.Sql, notify: (line: string) => void): Promise<void> {
-  const [turn] = await client`select pg_try_advisory_lock(${MIGRATION_LOCK}) as is_mine`;
-  if (turn?.is_mine) return;
+async function takeTurn(db: Database, notify: (line: string) => void): Promise<void> {
+  const turn = await db.execute<{ isMine: boolean }>(
+    sql`select pg_try_advisory_lock(${MIGRATION_LOCK}) as "isMine"`,
+  );
+  if (only(turn).isMine) return;
   notify('another process migrates this database: waiting for its end');
-  await client`select pg_advisory_lock(${MIGRATION_LOCK})`;
+  await db.execute(sql`select pg_advisory_lock(${MIGRATION_LOCK})`);
 }
 
 /** Returns the names of missing migrations in order, and whether a later release has migrated the database. */
 export async function migrationState(url: string) {
-  const client = openClient(url, { onnotice: () => {}, connect_timeout: 5 });
-  try {
-    const last = await lastApplied(client);
-    const known = journalOf(inPackage('drizzle'));
-    return {
-      pending: known.filter(({ when }) => when > last).map(({ tag }) => tag),
-      isLater: last > (known.at(-1)?.when ?? 0),
-    };
-  } finally {
-    await client.end({ timeout: 5 });
-  }
+  await using connection = openConnection(url, { onnotice: () => {}, connect_timeout: 5 });
+  const last = await lastApplied(connection.db);
+  const known = journalOf(inPackage('drizzle'));
+  return {
+    pending: known.filter(({ when }) => when > last).map(({ tag }) => tag),
+    isLater: last > (known.at(-1)?.when ?? 0),
+  };
 }
 
 /** Returns the time (ms) that identifies the last applied migration; 0 before the first one. */
-async function lastApplied(client: postgres.Sql): Promise<number> {
-  const [exists] = await client`select to_regclass('drizzle.__drizzle_migrations') is not null as is`;
-  if (!exists?.is) return 0;
-  const [row] = await client`select max(created_at)::float8 as last from drizzle.__drizzle_migrations`;
-  return (row?.last as number | null) ?? 0;
+async function lastApplied(db: Database): Promise<number> {
+  const table = await db.execute<{ exists: boolean }>(
+    sql`select to_regclass('drizzle.__drizzle_migrations') is not null as exists`,
+  );
+  if (!only(table).exists) return 0;
+  const row = await db.execute<{ last: number | null }>(
+    sql`select max(created_at)::float8 as last from drizzle.__drizzle_migrations`,
+  );
+  return only(row).last ?? 0;
 }
 
 function journalOf(folder: string): readonly { readonly tag: string; readonly when: number }[] {

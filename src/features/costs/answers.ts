@@ -1,12 +1,12 @@
 /** Answers about the costs of an organization's clusters, from PostgreSQL. Its methods reject with `Unavailable` while it is away. */
 import { LRUCache } from 'lru-cache';
+import { databaseOn, inOrganization } from '../../db/connection/client.ts';
 import { readCursor } from '../../http/protocol/page-cursor.ts';
 import {
   bookFor,
   candidatesOfIndex,
   cheaperInRegion,
   comparedMachine,
-  inOrganization,
   type Marks,
   type OrganizationCosts,
   type OrganizationInputs,
@@ -83,7 +83,9 @@ export function costsReader({ documents, catalogue, books, memoryLimit, now = Da
   const flights = new Map<string, Promise<CurrentCosts>>();
 
   const read = <T>(organizationId: number, reads: Parameters<typeof inOrganization<T>>[2]) =>
-    documents.postgres((sql) => inOrganization(sql, organizationId, reads), { organizationId });
+    documents.postgres((client) => inOrganization(databaseOn(client), organizationId, reads), {
+      organizationId,
+    });
 
   /** Returns the costs of now. They are calculated again if a version they depend on has changed. */
   async function currentCosts(organizationId: number, question: PriceQuestion): Promise<CurrentCosts> {

@@ -1,4 +1,5 @@
 /** The terms of a machine, by list prices or an organization's own, and the list prices of a region. */
+import { databaseOn, inOrganization } from '../../db/connection/client.ts';
 import { decimal, percentOff, recurringPrice } from '../../domain/prices/price.ts';
 import type { BookForTerm, PriceBookEntry } from '../../domain/prices/price-book.ts';
 import type { RegionItem } from '../../domain/prices/region-price.ts';
@@ -6,7 +7,6 @@ import { PRICE_TERMS, type PriceTerm, TERM_MINUTES } from '../../domain/prices/t
 import {
   type FoundMachine,
   findMachine,
-  inOrganization,
   PriceBooks,
   type PriceHistory,
   readPriceHistory,
@@ -50,7 +50,8 @@ export function listPrices({ documents, catalogue }: ListPricesOptions) {
           });
           if (!withHistory) return answered(state.tier);
           const reading = documents.postgres(
-            (sql) => inOrganization(sql, organizationId, (db) => readPriceHistory(db, id, undefined)),
+            (client) =>
+              inOrganization(databaseOn(client), organizationId, (db) => readPriceHistory(db, id, undefined)),
             { organizationId },
           );
           return reading.then((history) => answered('postgres', history));

@@ -59,7 +59,9 @@ export function databaseAnswers({ documents, catalogue }: DatabaseAnswersOptions
         if (!row) return undefined;
         const document: DatabaseWithHistory = planDocument(state.index, row);
         if (!withHistory) return answer(state, [row.place], document);
-        const reading = documents.postgres((sql) => planPrices(databaseOn(sql), id), { organizationId });
+        const reading = documents.postgres((client) => planPrices(databaseOn(client), id), {
+          organizationId,
+        });
         return reading.then((prices) => {
           const history = prices.map(({ price, ...times }) => {
             return { price: price === null ? null : Number(price), ...times };

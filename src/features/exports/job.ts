@@ -11,8 +11,7 @@ import type { Disposer } from '../../app/disposer.ts';
 import type { Config } from '../../config/config.ts';
 import { ownScript } from '../../config/package.ts';
 import { settingsOf } from '../../config/settings.ts';
-import type { Sql } from '../../db/connection/client.ts';
-import type { Store } from '../../db/connection/connect.ts';
+import type { ClientDatabase, Store } from '../../db/connection/connect.ts';
 import { readLineage } from '../../db/lineage.ts';
 import { withTimeout } from '../../domain/clock.ts';
 import { messageOf } from '../../domain/errors.ts';
@@ -33,11 +32,11 @@ interface WorkerParts {
   readonly registry: Registry | undefined;
 }
 
-export function makeExports({ config, store: { sql }, logger, registry, closing }: WorkerParts): void {
+export function makeExports({ config, store: { db }, logger, registry, closing }: WorkerParts): void {
   const { EXPORT_EVERY: every } = settingsOf(config, EXPORT_SETTINGS);
-  const observe = registry && addExportSeries(registry, sql, every);
+  const observe = registry && addExportSeries(registry, db, every);
   if (every === 0) return;
-  const job = runExports({ sql, ...databaseUrls(config), everyMs: every * 1000, logger, observe });
+  const job = runExports({ db, ...databaseUrls(config), everyMs: every * 1000, logger, observe });
   closing.defer(() => withTimeout(END_WITHIN_MS, job[Symbol.asyncDispose]()));
 }
 
@@ -45,7 +44,7 @@ export function makeExports({ config, store: { sql }, logger, registry, closing 
 export type ExportObserver = (outcome: Made['outcome'] | 'failed', seconds: number) => void;
 
 export interface ExportsOptions {
-  readonly sql: Sql;
+  readonly db: ClientDatabase;
   readonly url: string;
   readonly directUrl: string;
   /** Milliseconds from one version to the next. */
@@ -102,14 +101,14 @@ async function checkUntil(signal: AbortSignal, options: ExportsOptions): Promise
 }
 
 async function makeIfDue(
-  { sql, url, directUrl, everyMs }: ExportsOptions,
+  { db, url, directUrl, everyMs }: ExportsOptions,
   signal: AbortSignal,
 ): Promise<Made | undefined> {
-  const { version, made } = await exportState(sql);
+  const { version, made } = await exportState(db);
   if (version === null || made?.version === version) return undefined;
   if (made && made.ageSeconds * 1000 < everyMs) return undefined;
   // One maker at a time for a database: an existing folder is of an attempt that ended.
-  const folder = join(tmpdir(), `fleetbook-exports-${await readLineage(sql)}`);
+  const folder = join(tmpdir(), `fleetbook-exports-${await readLineage(db.$client)}`);
   return makeInThread({ url, directUrl, folder }, signal);
 }
 
@@ -143,7 +142,7 @@ export async function makeInThread(data: MakeThreadData, signal: AbortSignal): P
 }
 
 /** @param everySeconds how often files are made; 0 for never @returns the function that counts an attempt */
-function addExportSeries(registry: Registry, sql: Sql, everySeconds: number): ExportObserver {
+function addExportSeries(registry: Registry, db: ClientDatabase, everySeconds: number): ExportObserver {
   const registers = [registry];
   const attempts = new Counter({
     name: 'fleetbook_export_attempts_total',
@@ -160,7 +159,7 @@ function addExportSeries(registry: Registry, sql: Sql, everySeconds: number): Ex
   if (everySeconds > 0) {
     // An alert notices the first failure only if the series exists before it.
     for (const outcome of ['made', 'failed']) attempts.inc({ outcome }, 0);
-    const state = latest<ExportState | undefined>(() => exportState(sql), undefined);
+    const state = latest<ExportState | undefined>(() => exportState(db), undefined);
     const gauge = gaugesOf(registry, state);
     const one = (value: number | undefined): Series[] => (value === undefined ? [] : [[{}, value]]);
     gauge(

@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { Connection, Database, Store } from '../../db/connection/connect.ts';
 import { notInArray, sql } from '../../db/connection/drizzle.ts';
+import { only } from '../../db/connection/statements.ts';
 import { exportChunks, exports } from '../../db/schema.ts';
 import { exportState } from './export-state.ts';
 import {
@@ -43,7 +44,7 @@ export async function makeExports(store: Store, folder: string): Promise<Made> {
   await using connection = store.connection();
   if (!(await claimExports(connection))) return { outcome: 'busy' };
   for (const timeout of ['idle_session_timeout', 'idle_in_transaction_session_timeout'])
-    await connection.sql`select set_config(${timeout}, ${String(SILENT_AT_MOST_MS)}, false)`;
+    await connection.db.execute(sql`select set_config(${timeout}, ${String(SILENT_AT_MOST_MS)}, false)`);
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true, mode: 0o700 });
   try {
@@ -54,9 +55,10 @@ export async function makeExports(store: Store, folder: string): Promise<Made> {
   }
 }
 
-async function writeFiles({ db, sql: client }: Connection, folder: string) {
+async function writeFiles({ db }: Connection, folder: string) {
+  const { $client: client } = db;
   await db.execute(sql`begin isolation level repeatable read read only`);
-  const { version, currency, now: createdAt, made } = await exportState(client);
+  const { version, currency, now: createdAt, made } = await exportState(db);
   if (version === null || made?.version === version) return undefined;
   const metadata = { version, created_at: createdAt, ...(currency !== null && { currency }) };
   const tables: { readonly table: ExportTable; readonly rows: number }[] = [];
@@ -69,7 +71,7 @@ async function writeFiles({ db, sql: client }: Connection, folder: string) {
       rows += batch.length;
       batch = [];
     };
-    // The driver gives the rows one by one. Drizzle would hold all of them.
+    // The client gives the rows one by one. Drizzle would hold all of them.
     await client`${client.unsafe(statementOf(table))}`.values().forEach((row: Row) => {
       if (batch.push(row) === ROWS_AT_ONCE) flush();
     });
@@ -147,10 +149,11 @@ async function* chunksOf(path: string): AsyncGenerator<Buffer> {
 const VERSIONS = 2;
 
 /** Takes the lock of the one maker, until the connection ends. Returns false if another process has it. */
-async function claimExports({ sql: client }: Connection): Promise<boolean> {
-  const [row] = await client<{ claimed: boolean }[]>`
-    select pg_try_advisory_lock(hashtextextended('fleetbook exports', 0)) as claimed`;
-  return row?.claimed === true;
+async function claimExports({ db }: Connection): Promise<boolean> {
+  const rows = await db.execute<{ claimed: boolean }>(
+    sql`select pg_try_advisory_lock(hashtextextended('fleetbook exports', 0)) as claimed`,
+  );
+  return only(rows).claimed;
 }
 
 /** Stores one file in the current transaction. @param chunks of `chunkBytes`; the last one may be shorter */

@@ -1,8 +1,10 @@
 /** The reader's part: the list of stored files, and downloads. */
 import { z } from 'zod';
 import type { ReaderContext, ReaderPart } from '../../app/feature.ts';
-import type { Sql } from '../../db/connection/client.ts';
-import { instant } from '../../db/connection/instant-text.ts';
+import { type Database, databaseOn } from '../../db/connection/client.ts';
+import { and, asc, eq, getTableColumns, sql } from '../../db/connection/drizzle.ts';
+import { rfc3339 } from '../../db/connection/statements.ts';
+import { exportChunks, exports } from '../../db/schema.ts';
 import { steadyNow } from '../../domain/clock.ts';
 import type { ApiFeature } from '../../http/app.ts';
 import { Places } from '../../http/lasting-answers.ts';
@@ -23,7 +25,13 @@ import { shared } from '../../ops/shared-reads.ts';
 import { type Answer, Unavailable } from '../../snapshot/document/answer.ts';
 import { encodeBody } from '../../snapshot/document/body.ts';
 import type { PostgresReads } from '../../snapshot/read/postgres-reads.ts';
-import { EXPORT_FILES, EXPORT_TYPES, type ExportFormat, type StoredExport } from './tables.ts';
+import {
+  EXPORT_FILES,
+  EXPORT_TYPES,
+  type ExportFile,
+  type ExportFormat,
+  type StoredExport,
+} from './tables.ts';
 
 /** Connections of a reader for downloads. Other answers do not wait behind them. */
 const CONNECTIONS = 2;
@@ -226,7 +234,11 @@ export type ExportReader = ReturnType<typeof exportReader>;
 
 /** Reads stored files in chunks: no file is ever in memory as a whole. Its methods may reject with `Unavailable`. */
 export function exportReader(reads: Pick<PostgresReads, 'run'>, now: () => number) {
-  const current: () => Promise<StoredExport[]> = shared(() => reads.run(newestExports), LIST_MS, now);
+  const current: () => Promise<StoredExport[]> = shared(
+    () => reads.run((client) => newestExports(databaseOn(client))),
+    LIST_MS,
+    now,
+  );
   return {
     /** Returns all files of the newest version, in every coding; empty before the first version. */
     current,
@@ -239,7 +251,7 @@ export function exportReader(reads: Pick<PostgresReads, 'run'>, now: () => numbe
     ): AsyncGenerator<Buffer, void, undefined> {
       for (let at = start; at < end; ) {
         const position = Math.floor(at / chunkBytes);
-        const chunk = await reads.run((sql) => exportChunk(sql, id, position));
+        const chunk = await reads.run((client) => exportChunk(databaseOn(client), id, position));
         const from = at - position * chunkBytes;
         const part = chunk?.subarray(from, from + end - at);
         if (!part || part.length === 0)
@@ -251,17 +263,27 @@ export function exportReader(reads: Pick<PostgresReads, 'run'>, now: () => numbe
   };
 }
 
-export async function newestExports(sql: Sql): Promise<StoredExport[]> {
-  return sql<StoredExport[]>`
-    select id::float8 as id, version, file, coding, bytes::float8 as bytes, rows::float8 as rows, hash,
-      chunk_bytes as "chunkBytes", currency,
-      ${instant(sql, 'created_at', 'us')} as "createdAt"
-    from exports where version = (select version from exports order by id desc limit 1)
-    order by id`;
+export async function newestExports(db: Database): Promise<StoredExport[]> {
+  const newest = sql`(select version from ${exports} order by id desc limit 1)`;
+  return db
+    .select({
+      ...getTableColumns(exports),
+      file: sql<ExportFile>`${exports.file}`,
+      createdAt: rfc3339(exports.createdAt, 'us'),
+    })
+    .from(exports)
+    .where(eq(exports.version, newest))
+    .orderBy(asc(exports.id));
 }
 
-export async function exportChunk(sql: Sql, exportId: number, position: number): Promise<Buffer | undefined> {
-  const [row] = await sql<{ data: Buffer }[]>`
-    select data from export_chunks where export_id = ${exportId} and position = ${position}`;
+export async function exportChunk(
+  db: Database,
+  exportId: number,
+  position: number,
+): Promise<Buffer | undefined> {
+  const [row] = await db
+    .select({ data: exportChunks.data })
+    .from(exportChunks)
+    .where(and(eq(exportChunks.exportId, exportId), eq(exportChunks.position, position)));
   return row?.data;
 }

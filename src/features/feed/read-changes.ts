@@ -1,7 +1,13 @@
 /** Cursors of the feed, and its pages for one token or for all streams of a reader. */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
-import type { Sql } from '../../db/connection/client.ts';
-import { instant } from '../../db/connection/instant-text.ts';
+import {
+  type ClientDatabase,
+  type Database,
+  databaseOn,
+  inOrganization,
+} from '../../db/connection/client.ts';
+import { type SQL, sql } from '../../db/connection/drizzle.ts';
+import { type RowOf, rfc3339 } from '../../db/connection/statements.ts';
 import {
   CLUSTER_JSON,
   IS_PUBLISHED_OR_SOLD_OUT,
@@ -9,6 +15,7 @@ import {
   MACHINE_JSON,
 } from '../../db/published-rows.ts';
 import { Unavailable } from '../../snapshot/document/answer.ts';
+import type { Reads } from '../../snapshot/read/postgres-reads.ts';
 
 /** A place in the feed of one database. */
 export interface Cursor {
@@ -124,24 +131,23 @@ type PageRow = FeedHead &
   };
 
 /** @param seconds how much older than now a list may be that a client reads */
-export async function readFeedStart(sql: Sql, seconds: number): Promise<FeedHead & { start: number }> {
-  const rows = await sql<(FeedHead & { start: number })[]>`
-    select ${columnsOfHead(sql)},
+export async function readFeedStart(db: Database, seconds: number): Promise<FeedHead & { start: number }> {
+  const rows = await db.execute<RowOf<FeedHead & { start: number }>>(sql`
+    select ${HEAD},
       coalesce((select min(last - count) from feed_changes where at > now() - ${seconds} * interval '1 second'),
         h.position)::float8 as start
-    from ${placeOfFeed(sql)}`;
+    from ${PLACE_OF_FEED}`);
   const head = headOf(rows);
   return { ...head, start: Math.max(head.pruned, rows[0]?.start ?? 0) };
 }
 
-export async function readFeedPage(sql: Sql, question: FeedQuestion): Promise<FeedPage> {
+export async function readFeedPage(db: ClientDatabase, question: FeedQuestion): Promise<FeedPage> {
   const { organizationId, after, upTo = Number.MAX_SAFE_INTEGER, limit, withOrganizations } = question;
-  const [, found] = await sql.begin('read only', (tx) => [
-    tx`select set_config('app.org_id', ${organizationId === undefined ? '' : String(organizationId)}, true)`,
-    tx<PageRow[]>`
+  const found = await inOrganization(db, organizationId, (snapshot) =>
+    snapshot.execute<RowOf<PageRow>>(sql`
       with parts as materialized (
         select f.*, sum(f.count) over (order by f.last) - f.count as ahead from (
-          select * from feed_changes where ${ofScope(sql, organizationId)} and last > ${after} and last <= ${upTo}
+          select * from feed_changes where ${ofScope(organizationId)} and last > ${after} and last <= ${upTo}
           order by last limit ${limit + 1}
         ) f
       ), changes as materialized (
@@ -153,18 +159,18 @@ export async function readFeedPage(sql: Sql, question: FeedQuestion): Promise<Fe
           and p.last - p.count + c.nth > ${after}
         order by 1 limit ${limit + 1}
       )
-      select ${columnsOfHead(sql)}, touched.organizations, change.position::float8 as place, change.kind,
-        ${instant(sql, 'change.at', 'us')} as at,
+      select ${HEAD}, touched.organizations, change.position::float8 as place, change.kind,
+        ${rfc3339(sql`change.at`, 'us')} as at,
         change.machine_id as "machineId", r.provider_id as "providerId", change.region_id as "regionId",
         change.before, change.after, change.slug,
         -- A subquery for each row: the plan of a join with a large catalogue is unpredictable.
-        (${organizationId === undefined ? machineOf(sql) : clusterOf(sql)})::text as shown
-      from ${placeOfFeed(sql)}
-      cross join lateral (${withOrganizations ? touchedBehind(sql, after) : sql`select null::int[] as organizations`}) touched
+        (${organizationId === undefined ? MACHINE : CLUSTER})::text as shown
+      from ${PLACE_OF_FEED}
+      cross join lateral (${withOrganizations ? touchedBehind(after) : sql`select null::int[] as organizations`}) touched
       left join changes change on true
       left join regions r on r.id = change.region_id
-      order by change.position`,
-  ]);
+      order by change.position`),
+  );
   const head = headOf(found);
   const organizations = found[0]?.organizations ?? [];
   const rows: FeedRow[] = found.flatMap(({ place, ...row }) =>
@@ -177,31 +183,29 @@ export async function readFeedPage(sql: Sql, question: FeedQuestion): Promise<Fe
 }
 
 /** The limits state that both tables have one row: without statistics, PostgreSQL expects thousands. */
-const placeOfFeed = (sql: Sql) =>
-  sql`(select * from feed_head limit 1) h cross join (select * from lineage limit 1) l`;
+const PLACE_OF_FEED = sql`(select * from feed_head limit 1) h cross join (select * from lineage limit 1) l`;
 
-const columnsOfHead = (sql: Sql) =>
-  sql`l.id as lineage, l.currency, h.position::float8 as position, h.pruned::float8 as pruned, h.cursor_key as "cursorKey"`;
+const HEAD = sql`l.id as lineage, l.currency, h.position::float8 as position, h.pruned::float8 as pruned, h.cursor_key as "cursorKey"`;
 
 function headOf([row]: readonly FeedHead[]): FeedHead {
   if (!row) throw new Error('the database has no feed; run `fleetbook migrate`');
   return row;
 }
 
-const touchedBehind = (sql: Sql, after: number) => sql`
+const touchedBehind = (after: number): SQL => sql`
   select array_agg(id) as organizations from feed_organizations(${after}, h.position) id`;
 
-const ofScope = (sql: Sql, organizationId: number | undefined) =>
+const ofScope = (organizationId: number | undefined): SQL =>
   organizationId === undefined ? sql`organization_id is null` : sql`organization_id = ${organizationId}`;
 
-const machineOf = (sql: Sql) => sql`
-  select json_build_object('isSoldOut', m.excluded_reason is not null, 'machine', ${sql.unsafe(MACHINE_JSON)})
+const MACHINE = sql`
+  select json_build_object('isSoldOut', m.excluded_reason is not null, 'machine', ${sql.raw(MACHINE_JSON)})
   from machines m join regions r on r.id = m.region_id
   join providers p on p.id = r.provider_id
-  where m.id = change.machine_id and ${sql.unsafe(IS_PUBLISHED_OR_SOLD_OUT)}`;
+  where m.id = change.machine_id and ${sql.raw(IS_PUBLISHED_OR_SOLD_OUT)}`;
 
-const clusterOf = (sql: Sql) => sql`
-  select ${sql.unsafe(CLUSTER_JSON)} from clusters c ${sql.unsafe(JOIN_OF_CLUSTER)}
+const CLUSTER = sql`
+  select ${sql.raw(CLUSTER_JSON)} from clusters c ${sql.raw(JOIN_OF_CLUSTER)}
   where c.organization_id = change.organization_id and c.slug = change.slug and c.retired_at is null`;
 
 /** The changes that a token may see. */
@@ -256,10 +260,7 @@ export class CursorGone extends Error {
 const OVERLAP_S = 30;
 
 /** Runs a read within limits. The primary answers if a replica's result fails `check`, and first without a `check`. */
-export type RunRead = <T>(
-  read: (sql: Sql) => Promise<T>,
-  options?: { readonly check?: (result: T) => boolean; readonly organizationId?: number | undefined },
-) => Promise<T>;
+export type RunRead = Reads['run'];
 
 export class FeedReads {
   readonly #run: RunRead;
@@ -297,7 +298,7 @@ export class FeedReads {
   }
 
   async #readBeginning(): Promise<Beginning> {
-    const found = await this.#run((sql) => readFeedStart(sql, OVERLAP_S));
+    const found = await this.#run((client) => readFeedStart(databaseOn(client), OVERLAP_S));
     const feed = this.#feedOf(found);
     return {
       start: { feed, position: found.start },
@@ -351,9 +352,11 @@ export class FeedReads {
   /** Checks the position of every read: several servers may be behind one address. */
   async #read(question: FeedQuestion, reaches = 0, organizationId?: number): Promise<FeedPage> {
     const hasReached = ({ head }: FeedPage) => head.position >= reaches;
-    const read = (sql: Sql) => readFeedPage(sql, question);
     // Without a position to reach, only the primary knows the end of the feed.
-    const page = await this.#run(read, { ...(reaches > 0 && { check: hasReached }), organizationId });
+    const page = await this.#run((client) => readFeedPage(databaseOn(client), question), {
+      ...(reaches > 0 && { check: hasReached }),
+      organizationId,
+    });
     if (!hasReached(page)) throw new Unavailable('this PostgreSQL lacks the newest changes');
     return page;
   }

@@ -21,7 +21,7 @@ export async function evaluateAlerts(
   sources: readonly JudgedSource[],
   rules: AlertRules,
   now: Date,
-  findMore: (sql: ClientDatabase['$client']) => Promise<readonly Condition[]> = async () => [],
+  findMore: (db: ClientDatabase) => Promise<readonly Condition[]> = async () => [],
 ): Promise<AlertChanges | undefined> {
   return transactionOn(db, async (tx) => {
     const [lock] = await tx.execute<{ got: boolean }>(
@@ -31,7 +31,7 @@ export async function evaluateAlerts(
     // Only with the lock: a worker that reads earlier may report what another worker has just reported.
     const [lasting, more, occurrences] = await Promise.all([
       findConditions(tx, sources, rules, now),
-      findMore(tx.$client),
+      findMore(tx),
       findOccurrences(tx, rules),
     ]);
     const changes = await reconcile(tx, [...lasting, ...more], occurrences, rules.repeatHours);

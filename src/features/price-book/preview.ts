@@ -1,11 +1,10 @@
 /** Computes what an entry would change, without storing it. */
-import type { Database, Store } from '../../db/connection/connect.ts';
+import { type ClientDatabase, type Database, inOrganization } from '../../db/connection/client.ts';
 import { type SQL, sql } from '../../db/connection/drizzle.ts';
 import { only, rfc3339 } from '../../db/connection/statements.ts';
 import type { Organization } from '../../db/organizations.ts';
 import { IS_PUBLISHED } from '../../db/published-rows.ts';
 import {
-  inOrganization,
   NOW,
   type OrganizationCosts,
   organizationCosts,
@@ -18,14 +17,14 @@ import { readNames } from './queries.ts';
 
 /** @throws BadEntry for each entry that cannot be added */
 export async function previewEntry(
-  { sql: client, db: all }: Pick<Store, 'sql' | 'db'>,
+  all: ClientDatabase,
   { id }: Organization,
   given: GivenEntry,
 ): Promise<EntryPreview> {
   const [names, clock, inputs] = await Promise.all([
     readNames(all, [given]),
     all.execute<{ now: string }>(sql`select ${rfc3339(sql`clock_timestamp()`, 'ms')} as now`),
-    inOrganization(client, id, (db) => readOrganization(db, id, NOW, Date.now())),
+    inOrganization(all, id, (db) => readOrganization(db, id, NOW, Date.now())),
   ]);
   const { clusters, entries, marks } = inputs;
   const { now } = only(clock);

@@ -38,7 +38,7 @@ export function priceBookPart({ store, openWriter }: OpsContext): OpsPart {
       api.get(`${BOOK}/preview`, async (request): Promise<EntryPreview> => {
         const organization = await storedOrganization(db, slugOf(request));
         return orRefused(async () =>
-          previewEntry(store, organization, givenEntry({ ...(request.query as object) })),
+          previewEntry(store.db, organization, givenEntry({ ...(request.query as object) })),
         );
       });
       api.post(BOOK, ADMIN, async (request): Promise<AddedEntry> => {

@@ -1,8 +1,9 @@
 import { type Configured, readerDatabase, readerPrimary } from '../../app/connections.ts';
 import { type Finding, ok, problem, problemOf } from '../../cli/doctor/finding.ts';
-import type { Sql } from '../../db/connection/client.ts';
-import { openStore } from '../../db/connection/connect.ts';
+import { type Database, openStore } from '../../db/connection/connect.ts';
+import { sql } from '../../db/connection/drizzle.ts';
 import { postgresProblem, type ServerSetting } from '../../db/connection/server-problem.ts';
+import { lineage } from '../../db/schema.ts';
 import { messageOf } from '../../domain/errors.ts';
 
 const CHECK = 'replica';
@@ -27,7 +28,7 @@ export async function checkReplica(config: Configured): Promise<Finding[]> {
 async function stateOf({ setting, url }: ServerSetting) {
   await using store = openStore({ url, role: 'reader', connections: 1 });
   try {
-    return { setting, state: await readReplicaState(store.sql) };
+    return { setting, state: await readReplicaState(store.db) };
   } catch (error) {
     const why = postgresProblem(error, { setting, url });
     if (why !== undefined) return problemOf(CHECK, why);
@@ -44,11 +45,14 @@ export interface ReplicaState {
   readonly replayedTo: number | null;
 }
 
-export async function readReplicaState(sql: Sql): Promise<ReplicaState> {
-  const [row] = await sql<ReplicaState[]>`
-    select id as lineage, pg_is_in_recovery() as "isStandby",
-      extract(epoch from pg_last_xact_replay_timestamp())::float8 * 1000 as "replayedTo"
-    from lineage`;
+export async function readReplicaState(db: Database): Promise<ReplicaState> {
+  const [row] = await db
+    .select({
+      lineage: lineage.id,
+      isStandby: sql<boolean>`pg_is_in_recovery()`,
+      replayedTo: sql<number | null>`extract(epoch from pg_last_xact_replay_timestamp())::float8 * 1000`,
+    })
+    .from(lineage);
   if (!row) throw new Error('the database has no lineage; run `fleetbook migrate`');
   return row;
 }

@@ -1,5 +1,5 @@
 /** Reads from a streaming replica, and from its primary what the replica lacks. */
-import { inOneSnapshot, type Sql } from '../../db/connection/client.ts';
+import { databaseOn, inOneSnapshot, type Sql } from '../../db/connection/client.ts';
 import { steadyNow } from '../../domain/clock.ts';
 import { Unavailable } from '../../snapshot/document/answer.ts';
 import {
@@ -76,9 +76,9 @@ export class ReplicaReads implements Reads {
     let found: OfReplica<T>;
     try {
       found = await this.#replica.run(
-        (sql) =>
-          inOneSnapshot(sql, async (snapshot) => {
-            const [state, result] = await Promise.all([readReplicaState(snapshot), read(snapshot)]);
+        (client) =>
+          inOneSnapshot(databaseOn(client), async (snapshot) => {
+            const [state, result] = await Promise.all([readReplicaState(snapshot), read(snapshot.$client)]);
             return { state, result };
           }),
         { organizationId },

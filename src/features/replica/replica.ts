@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { Sql } from '../../db/connection/client.ts';
+import { databaseOn, type Sql } from '../../db/connection/client.ts';
 import { Unavailable } from '../../snapshot/document/answer.ts';
 import type { Document } from '../../snapshot/document/document.ts';
 import { encoding } from '../../snapshot/document/format.ts';
@@ -40,7 +40,7 @@ export function openReplica(servers: ReplicaServers): Replica {
     source: replicaOf(reads),
     async problem() {
       const states = [servers.replica, servers.primary].map(async ({ reads: server, setting }) => {
-        return { state: await server.check(readReplicaState), setting };
+        return { state: await server.check((client) => readReplicaState(databaseOn(client))), setting };
       });
       return findProblem(...((await Promise.all(states)) as Parameters<typeof findProblem>));
     },

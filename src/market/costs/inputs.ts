@@ -2,7 +2,7 @@
  * The statements that costs are calculated from: an organization's clusters, their machines, the published machines of a region, and
  * the price book. Each takes the organization, and row-level security shows a reader nothing else.
  */
-import { type Database, databaseOn, inOneSnapshot, type Sql } from '../../db/connection/client.ts';
+import type { Database } from '../../db/connection/client.ts';
 import { type SQL, sql } from '../../db/connection/drizzle.ts';
 import { instantText } from '../../db/connection/instant-text.ts';
 import { array, type RowOf } from '../../db/connection/statements.ts';
@@ -14,18 +14,6 @@ import type { MachineFacts } from '../../domain/machine-facts.ts';
 import type { PriceBookEntry, SelectedMachine } from '../../domain/prices/price-book.ts';
 import type { PriceTerm, StoredTerms } from '../../domain/prices/term.ts';
 import { BOOK_ENTRY_JSON } from '../../snapshot/document/load.ts';
-
-/** Runs statements of one organization in one snapshot. In a reader's role they see its rows and the catalogue alone. */
-export const inOrganization = <T>(
-  client: Sql,
-  organizationId: number,
-  read: (db: Database) => Promise<T>,
-): Promise<T> =>
-  inOneSnapshot(client, async (transaction) => {
-    const db = databaseOn(transaction);
-    await db.execute(sql`select set_config('app.org_id', ${String(organizationId)}, true)`);
-    return read(db);
-  });
 
 /** A cluster with what its cost depends on. */
 export interface StoredCluster

@@ -1,7 +1,10 @@
 /** The region of each machine in the cache. It needs no fence, because a machine never changes its region. */
 
-import type { Sql } from '../../db/connection/connect.ts';
+import type { Database } from '../../db/connection/connect.ts';
+import { isNull, sql } from '../../db/connection/drizzle.ts';
+import { array } from '../../db/connection/statements.ts';
 import { IS_PUBLISHED } from '../../db/published-rows.ts';
+import { regions } from '../../db/schema.ts';
 import type { RedisClient } from '../../redis/redis.ts';
 import { type CacheKeys, MACHINES_PER_BUCKET } from './keys.ts';
 
@@ -18,7 +21,7 @@ export async function indexMachines(
 }
 
 interface CountedRegion {
-  readonly version: string;
+  readonly version: number;
   /** Bucket → published machines. */
   readonly machines: ReadonlyMap<number, number>;
 }
@@ -28,8 +31,8 @@ export class MachineIndexRepair {
   #lineage: string | undefined;
   #regions = new Map<number, CountedRegion>();
 
-  async repair(redis: RedisClient, keys: CacheKeys, sql: Sql): Promise<void> {
-    const all = [...(await this.#machinesByBucket(keys.lineage, sql))];
+  async repair(redis: RedisClient, keys: CacheKeys, db: Database): Promise<void> {
+    const all = [...(await this.#machinesByBucket(keys.lineage, db))];
     for (let i = 0; i < all.length; i += BUCKETS_AT_ONCE) {
       const buckets = all.slice(i, i + BUCKETS_AT_ONCE);
       const lengths = await Promise.all(
@@ -38,9 +41,9 @@ export class MachineIndexRepair {
       for (const [j, [bucket, machines]] of buckets.entries()) {
         if ((lengths[j] ?? 0) >= machines) continue;
         const from = bucket * MACHINES_PER_BUCKET;
-        const found = await sql<{ id: number; regionId: number }[]>`
-          select m.id, m.region_id as "regionId" ${published(sql)}
-            and m.id >= ${from} and m.id < ${from + MACHINES_PER_BUCKET}`;
+        const found = await db.execute<{ id: number; regionId: number }>(sql`
+          select m.id, m.region_id as "regionId" ${PUBLISHED}
+            and m.id >= ${from} and m.id < ${from + MACHINES_PER_BUCKET}`);
         await indexMachines(
           redis,
           keys,
@@ -50,14 +53,16 @@ export class MachineIndexRepair {
     }
   }
 
-  async #machinesByBucket(lineage: string, sql: Sql): Promise<ReadonlyMap<number, number>> {
+  async #machinesByBucket(lineage: string, db: Database): Promise<ReadonlyMap<number, number>> {
     if (lineage !== this.#lineage) this.#regions.clear();
     this.#lineage = lineage;
     // Versions first: machines that change in between are counted again with their next version.
-    const stored = await sql<{ id: number; version: string }[]>`
-      select id, version from regions where organization_id is null`;
+    const stored = await db
+      .select({ id: regions.id, version: regions.version })
+      .from(regions)
+      .where(isNull(regions.organizationId));
     const changed = stored.filter(({ id, version }) => this.#regions.get(id)?.version !== version);
-    const counted = changed.length === 0 ? [] : await this.#count(sql, changed);
+    const counted = changed.length === 0 ? [] : await this.#count(db, changed);
     const ofRegion = Map.groupBy(counted, ({ regionId }) => regionId);
     const count = ({ id, version }: (typeof stored)[number]): CountedRegion => ({
       version,
@@ -76,14 +81,16 @@ export class MachineIndexRepair {
     return sums;
   }
 
-  #count(sql: Sql, regions: readonly { readonly id: number }[]) {
-    return sql<{ regionId: number; bucket: number; machines: number }[]>`
+  #count(db: Database, changed: readonly { readonly id: number }[]) {
+    return db.execute<{ regionId: number; bucket: number; machines: number }>(sql`
       select m.region_id as "regionId", m.id / ${MACHINES_PER_BUCKET}::integer as bucket, count(*)::integer as machines
-      ${published(sql)} and m.region_id = any(${regions.map(({ id }) => id)})
-      group by 1, 2`;
+      ${PUBLISHED} and m.region_id = any(${array(
+        changed.map(({ id }) => id),
+        'integer',
+      )})
+      group by 1, 2`);
   }
 }
 
-const published = (sql: Sql) =>
-  sql`from machines m join regions r on r.id = m.region_id
-      where r.organization_id is null and ${sql.unsafe(IS_PUBLISHED)}`;
+const PUBLISHED = sql`from machines m join regions r on r.id = m.region_id
+  where r.organization_id is null and ${sql.raw(IS_PUBLISHED)}`;

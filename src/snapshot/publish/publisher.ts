@@ -192,7 +192,7 @@ export class Publisher {
     const { done, failure, ahead } = await this.#comparison.round(route, isNew, publish);
     if (ahead) return this.#compareUnderNewLineage(keys, ahead);
     if (failure !== undefined) throw failure;
-    await this.#machineIndex.repair(this.#redis, keys, this.#db.$client);
+    await this.#machineIndex.repair(this.#redis, keys, this.#db);
     return this.#ended(keys, stamps, done.length);
   }
 

@@ -74,7 +74,7 @@ export async function openWorkerStack(options: WorkerStackOptions): Promise<Work
   const producer = await connect(queueUrl, 'producer');
   const queue = new Queue<SyncJob>(SYNC_QUEUE, {
     connection: producer,
-    prefix: await queuePrefix(store.sql),
+    prefix: await queuePrefix(store.db),
   });
   queue.on('error', () => {});
   opened.defer(() => queue.close());
@@ -129,7 +129,7 @@ export async function openWorkerStack(options: WorkerStackOptions): Promise<Work
       });
     },
     async expireLocks() {
-      const prefix = `${await queuePrefix(store.sql)}:${SYNC_QUEUE}`;
+      const prefix = `${await queuePrefix(store.db)}:${SYNC_QUEUE}`;
       for (const id of await producer.lrange(`${prefix}:active`, 0, -1)) {
         await producer.del(`${prefix}:${id}:lock`);
         await producer.sadd(`${prefix}:stalled`, id);

@@ -56,7 +56,7 @@ describe('once files are made', () => {
     await addMany(scene.store.sql, region, 3500, 110);
     expect(await scene.make()).toMatchObject({ outcome: 'made' });
     ahead += 2000;
-    stored = await newestExports(scene.store.sql);
+    stored = await newestExports(scene.store.db);
     expect(of('machines.csv').bytes).toBeGreaterThan(3 * of('machines.csv').chunkBytes);
   });
 
@@ -99,7 +99,7 @@ describe('once files are made', () => {
       vary: 'Authorization, Accept-Encoding',
     });
     expect(response.headers.get('content-encoding')).toBeNull();
-    expect((await bytesOf(response)).equals(await storedBytes(scene.store.sql, of(file)))).toBe(true);
+    expect((await bytesOf(response)).equals(await storedBytes(scene.store.db, of(file)))).toBe(true);
     const head = await fetchPath(`/v1/exports/${file}`, { range: 'bytes=0-1' }, 'HEAD');
     expect([head.status, head.headers.get('content-length'), (await bytesOf(head)).length]).toEqual([
       200,
@@ -140,7 +140,7 @@ describe('once files are made', () => {
       parts.push(part.body);
     }
     expect(parts.length).toBeGreaterThan(3);
-    expect(Buffer.concat(parts).equals(await storedBytes(scene.store.sql, of('machines.csv', coding)))).toBe(
+    expect(Buffer.concat(parts).equals(await storedBytes(scene.store.db, of('machines.csv', coding)))).toBe(
       true,
     );
   });
@@ -228,7 +228,7 @@ describe('once files are made', () => {
     it('a download continues with its version after a new one is made', async () => {
       const download = await stalled('machines.ndjson');
       slow.push(download);
-      const before = await storedBytes(scene.store.sql, of('machines.ndjson'));
+      const before = await storedBytes(scene.store.db, of('machines.ndjson'));
       await raise(scene.store.sql, region);
       await scene.store.sql`update machines set price = price * 2`;
       expect(await scene.make()).toMatchObject({ outcome: 'made' });
@@ -241,7 +241,7 @@ describe('once files are made', () => {
         range: 'bytes=10-20',
         'if-range': `"${of('machines.csv').hash}"`,
       });
-      const newest = (await newestExports(scene.store.sql)).find(({ file }) => file === 'machines.csv');
+      const newest = (await newestExports(scene.store.db)).find(({ file }) => file === 'machines.csv');
       expect(response.status).toBe(200);
       expect((await bytesOf(response)).length).toBe(newest?.bytes);
     });

@@ -152,13 +152,13 @@ it('Parquet columns have the documented types', async () => {
 });
 
 it('all files are stored, and compressed files have the same content', async () => {
-  const { sql } = scene.store;
-  const stored = await newestExports(sql);
+  const { db } = scene.store;
+  const stored = await newestExports(db);
   expect(stored.filter(({ coding }) => coding === 'identity').map(({ file }) => file)).toEqual(EXPORT_FILES);
   const compressed = stored.filter(({ coding }) => coding === 'gzip');
   expect(compressed.map(({ file }) => file)).toEqual(EXPORT_FILES.filter((file) => /csv|ndjson/.test(file)));
   for (const each of compressed)
-    expect(gunzipSync(await storedBytes(sql, each))).toEqual(await readFile(files[each.file]));
+    expect(gunzipSync(await storedBytes(db, each))).toEqual(await readFile(files[each.file]));
 });
 
 it('an empty catalogue makes files without rows', async () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { readSettings } from '../../../src/config/settings.ts';
-import type { Sql } from '../../../src/db/connection/client.ts';
+import { databaseOn, type Sql } from '../../../src/db/connection/client.ts';
 import { openStore } from '../../../src/db/connection/connect.ts';
 import { readLineage } from '../../../src/db/lineage.ts';
 import { checkExports, exportState, findBehind } from '../../../src/features/exports/export-state.ts';
@@ -32,7 +32,7 @@ beforeEach(async () => {
   return () => scene[Symbol.asyncDispose]();
 });
 
-const newestVersion = async () => (await newestExports(scene.store.sql))[0]?.version;
+const newestVersion = async () => (await newestExports(scene.store.db))[0]?.version;
 const isThere = (path: string) =>
   access(path).then(
     () => true,
@@ -83,9 +83,9 @@ it('all files are of one state while the catalogue changes', async () => {
   await changing;
   expect(edition).toBeGreaterThan(2);
   const found = new Set<number>();
-  for (const stored of await newestExports(scene.store.sql)) {
+  for (const stored of await newestExports(scene.store.db)) {
     if (!stored.file.endsWith('.ndjson') || stored.coding !== 'identity') continue;
-    const lines = (await storedBytes(scene.store.sql, stored)).toString().trimEnd().split('\n');
+    const lines = (await storedBytes(scene.store.db, stored)).toString().trimEnd().split('\n');
     expect(lines.length).toBeGreaterThan(3000);
     for (const line of lines) found.add(JSON.parse(line).list_price);
   }
@@ -96,10 +96,10 @@ it('a sold-out machine is in the files, and is not available', async () => {
   await scene.store.sql`update machines set excluded_reason = 'sold_out' where name = 'plain'`;
   await raise(scene.store.sql, region);
   await scene.make();
-  const stored = await newestExports(scene.store.sql);
+  const stored = await newestExports(scene.store.db);
   const rowsOf = async (name: string) => {
     const file = stored.find((each) => each.file === name && each.coding === 'identity') ?? expect.fail(name);
-    const lines = (await storedBytes(scene.store.sql, file)).toString().trimEnd().split('\n');
+    const lines = (await storedBytes(scene.store.db, file)).toString().trimEnd().split('\n');
     expect(lines).toHaveLength(file.rows);
     return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
   };
@@ -164,7 +164,7 @@ describe('a worker', () => {
   const outcomes: string[] = [];
   const start = (more: Partial<ExportsOptions> = {}) =>
     runExports({
-      sql: scene.store.sql,
+      db: scene.store.db,
       url: scene.url,
       directUrl: scene.url,
       everyMs: 0,
@@ -199,15 +199,13 @@ describe('a worker', () => {
     const first = await newestVersion();
     let checks = 0;
     const { sql } = scene.store;
-    await using _ = start({
-      everyMs: 3_600_000,
-      sql: new Proxy(sql, {
-        apply(target, self, parts) {
-          checks += 1;
-          return Reflect.apply(target, self, parts);
-        },
-      }),
+    const counting = new Proxy(sql, {
+      get(target, name) {
+        if (name === 'unsafe') checks += 1;
+        return Reflect.get(target, name);
+      },
     });
+    await using _ = start({ everyMs: 3_600_000, db: databaseOn(counting) });
     await until(() => checks > 5);
     expect(await newestVersion()).toBe(first);
     await sql`update exports set created_at = created_at - interval '1 hour'`;
@@ -227,11 +225,11 @@ describe('a worker', () => {
     expect(await newestVersion()).toBe(first);
     await sql`update sync_runs set changed_at = now() - interval '2 hours'`;
     await sql`update exports set created_at = now() - interval '3 hours'`;
-    expect((await exportState(sql)).behindSeconds).toBeCloseTo(7200, -1);
+    expect((await exportState(scene.store.db)).behindSeconds).toBeCloseTo(7200, -1);
     const reported = async (exportEvery: number) =>
-      (await findBehind(sql, { settings: readSettings({ EXPORT_EVERY: String(exportEvery) }) })).map(
-        ({ kind }) => kind,
-      );
+      (
+        await findBehind(scene.store.db, { settings: readSettings({ EXPORT_EVERY: String(exportEvery) }) })
+      ).map(({ kind }) => kind);
     expect(await reported(900)).toEqual(['exports_behind']);
     expect(await reported(3600)).toEqual([]);
     expect(await reported(0)).toEqual([]);
@@ -241,7 +239,7 @@ describe('a worker', () => {
     ]);
     await run(scene.url, 'grant insert on export_chunks to fleetbook_worker');
     await until(async () => (await newestVersion()) !== first);
-    expect((await exportState(sql)).behindSeconds).toBe(0);
+    expect((await exportState(scene.store.db)).behindSeconds).toBe(0);
     expect(await checkExports({ settings })).toMatchObject([{ verdict: 'ok' }]);
   });
 });

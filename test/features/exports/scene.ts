@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Sql } from '../../../src/db/connection/client.ts';
+import type { Database, Sql } from '../../../src/db/connection/client.ts';
 import { openStore, type Store } from '../../../src/db/connection/connect.ts';
 import { type Made, makeExports } from '../../../src/features/exports/make.ts';
 import { exportChunk, newestExports } from '../../../src/features/exports/routes.ts';
@@ -72,12 +72,12 @@ export async function addCatalogue(sql: Sql): Promise<number> {
 }
 
 /** Returns the bytes of a stored file, and checks their hash. */
-export async function storedBytes(sql: Sql, stored: StoredExport): Promise<Buffer> {
+export async function storedBytes(db: Database, stored: StoredExport): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for (
-    let chunk = await exportChunk(sql, stored.id, 0);
+    let chunk = await exportChunk(db, stored.id, 0);
     chunk;
-    chunk = await exportChunk(sql, stored.id, chunks.length)
+    chunk = await exportChunk(db, stored.id, chunks.length)
   )
     chunks.push(chunk);
   const bytes = Buffer.concat(chunks);
@@ -93,10 +93,10 @@ export async function download({
   folder,
 }: ExportScene): Promise<Record<StoredExport['file'], string>> {
   const paths: Partial<Record<StoredExport['file'], string>> = {};
-  for (const stored of await newestExports(store.sql)) {
+  for (const stored of await newestExports(store.db)) {
     if (stored.coding !== 'identity') continue;
     const path = join(folder, stored.file);
-    await writeFile(path, await storedBytes(store.sql, stored));
+    await writeFile(path, await storedBytes(store.db, stored));
     paths[stored.file] = path;
   }
   return paths as Record<StoredExport['file'], string>;

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { alertRecords } from '../../../src/db/alerts.ts';
-import { openStore, type Sql } from '../../../src/db/connection/connect.ts';
+import { type ClientDatabase, openStore } from '../../../src/db/connection/connect.ts';
 import { pruneDifferences, recordDifference } from '../../../src/db/differences.ts';
 import { decide, pendingBatches } from '../../../src/db/held-batches.ts';
 import type { JudgedSource } from '../../../src/db/problems.ts';
@@ -82,7 +82,7 @@ describe('an alert', () => {
   it('is found on the connection of its transaction: other transactions may have all others', async () => {
     await scene.catalogue(items(3));
     await using store = openStore({ url: scene.db.url, role: 'worker', connections: 1 });
-    const found = async (sql: Sql) => {
+    const found = async ({ $client: sql }: ClientDatabase) => {
       const [row] = await sql`select count(*)::int as count from sources`;
       return [
         { kind: 'source_failing', subject: 'x', summary: `${row?.count} sources`, details: {} },

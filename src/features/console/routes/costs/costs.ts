@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
+import { inOrganization } from '../../../../db/connection/client.ts';
 import {
   type Cheaper,
   type CostOfCluster,
-  inOrganization,
   type RegionCandidate,
   readCostsAndSavings,
   shownMonth,
@@ -22,7 +22,7 @@ export function addCosts(api: FastifyInstance, { db: all }: ConsoleContext): voi
     const { limit, offset } = windowOf(request.query);
     const now = Date.now();
     const times = dayStarts(now, DAYS);
-    const { inputs, costs, best, past } = await inOrganization(all.$client, organization.id, async (db) => {
+    const { inputs, costs, best, past } = await inOrganization(all, organization.id, async (db) => {
       const found = await readCostsAndSavings(db, organization.id, now);
       const after = new Date(times[0] ?? now);
       return { ...found, past: await pastPrices(db, [...found.inputs.machines.keys()], after) };
@@ -46,11 +46,11 @@ export function addCosts(api: FastifyInstance, { db: all }: ConsoleContext): voi
 
 /** Returns what one cluster costs; null for a retired one. */
 export function costOfCluster(
-  { $client }: ConsoleContext['db'],
+  all: ConsoleContext['db'],
   organizationId: number,
   id: number,
 ): Promise<ClusterCosts | null> {
-  return inOrganization($client, organizationId, async (db) => {
+  return inOrganization(all, organizationId, async (db) => {
     const { inputs, costs, best } = await readCostsAndSavings(db, organizationId, Date.now(), { id });
     const [cost] = costs.costs;
     return cost ? { ...shownRow(cost, best.get(cost)), currency: inputs.marks.currency } : null;
