@@ -1,8 +1,7 @@
 /** SQL for the facts of machines, derived from `MACHINE_FACTS`. */
 import { FACT_FIELDS, MACHINE_FACTS, type MachineFacts } from '../domain/machine-facts.ts';
 import { type Column, type PgColumn, type SQL, sql } from './connection/drizzle.ts';
-import { instantText } from './connection/instant-text.ts';
-import { rfc3339 } from './connection/statements.ts';
+import { instantText, rfc3339 } from './connection/statements.ts';
 
 type FactColumns<C> = Record<keyof MachineFacts, C>;
 

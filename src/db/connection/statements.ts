@@ -11,7 +11,6 @@ import {
   type SQLWrapper,
   sql,
 } from './drizzle.ts';
-import { PATTERNS, type Precision } from './instant-text.ts';
 
 /** An expression, a column of another table, or a value that becomes a parameter. */
 type Expression = SQLWrapper | string | number | boolean | null;
@@ -73,9 +72,23 @@ function entriesOf<Table extends PgTable>(
   });
 }
 
+/** Patterns of `to_char`: to the second, the millisecond and the microsecond. */
+const PATTERNS = {
+  s: `'YYYY-MM-DD"T"HH24:MI:SS"Z"'`,
+  ms: `'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'`,
+  us: `'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'`,
+} as const;
+
+type Precision = keyof typeof PATTERNS;
+
+/** Returns SQL that writes an instant as RFC 3339 in UTC; null for null. @param time SQL, never input, e.g. `r.started_at` */
+export function instantText(time: string, precision: Precision): string {
+  return `to_char(${time} at time zone 'UTC', ${PATTERNS[precision]})`;
+}
+
 type InstantOf<Of> = Of extends { readonly _: { readonly notNull: true } } ? string : string | null;
 
-/** Returns an instant as RFC 3339 in UTC; null for null. */
+/** Returns the same of an expression, as a part of a statement. */
 export function rfc3339<Of extends SQLWrapper>(instant: Of, precision: Precision = 's'): SQL<InstantOf<Of>> {
   return sql<InstantOf<Of>>`to_char(${instant} at time zone 'UTC', ${sql.raw(PATTERNS[precision])})`;
 }

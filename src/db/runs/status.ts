@@ -1,5 +1,5 @@
 /** The status of a run: an open run whose process has ended is interrupted. */
-import { instantText } from '../connection/instant-text.ts';
+import { instantText } from '../connection/statements.ts';
 import type { syncRuns } from '../schema.ts';
 
 type Stored = typeof syncRuns.$inferSelect;

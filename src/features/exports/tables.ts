@@ -3,7 +3,7 @@
  * removed, and no column changes its type.
  */
 
-import { instantText } from '../../db/connection/instant-text.ts';
+import { instantText } from '../../db/connection/statements.ts';
 import { IS_PUBLISHED_OR_SOLD_OUT } from '../../db/published-rows.ts';
 import type { exports } from '../../db/schema.ts';
 import { CONTINENTS, COUNTRIES_OF } from '../../domain/region-country.ts';

@@ -4,8 +4,7 @@
  */
 import type { Database } from '../../db/connection/client.ts';
 import { type SQL, sql } from '../../db/connection/drizzle.ts';
-import { instantText } from '../../db/connection/instant-text.ts';
-import { array, type RowOf } from '../../db/connection/statements.ts';
+import { array, instantText, type RowOf } from '../../db/connection/statements.ts';
 import { selectedFacts } from '../../db/machine-facts.ts';
 import { DISKS_AGGREGATE, IS_PUBLISHED } from '../../db/published-rows.ts';
 import type { ClusterDocument } from '../../domain/cluster.ts';

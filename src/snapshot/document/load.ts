@@ -4,7 +4,7 @@
  * transaction in one message. SQL fixes order and text: `COLLATE "C"`, explicit disk order, microseconds by to_char.
  */
 import type { Sql } from '../../db/connection/connect.ts';
-import { instant, instantText } from '../../db/connection/instant-text.ts';
+import { instantText } from '../../db/connection/statements.ts';
 import { selectedFacts } from '../../db/machine-facts.ts';
 import { CLUSTER_JSON, IS_PUBLISHED_OR_SOLD_OUT } from '../../db/published-rows.ts';
 import type { ClusterDocument } from '../../domain/cluster.ts';
@@ -329,10 +329,10 @@ export async function loadRegionOfMachine(sql: Sql, machineId: number): Promise<
  */
 export async function loadFreshness(sql: Sql): Promise<Map<string, string>> {
   const rows = await sql<{ id: string; stamp: string }[]>`
-    select id, case when retired_at is null then kind else 'retired' end || ' ' || ${instant(sql, 'verified_at', 'ms')} as stamp
+    select id, case when retired_at is null then kind else 'retired' end || ' ' || ${sql.unsafe(instantText('verified_at', 'ms'))} as stamp
     from sources where verified_at is not null
     union all
-    select source_id || '/' || region_id, 'catalogue ' || ${instant(sql, 'verified_at', 'ms')} from region_freshness`;
+    select source_id || '/' || region_id, 'catalogue ' || ${sql.unsafe(instantText('verified_at', 'ms'))} from region_freshness`;
   return new Map(rows.map((row) => [row.id, row.stamp]));
 }
 
@@ -355,8 +355,8 @@ export async function loadMachinePrices(sql: Sql, machineId: number): Promise<Ma
     }[]
   >`
     select (select r.version from machines m join regions r on r.id = m.region_id where m.id = ${machineId}) as version,
-           l.currency, p.price, ${instant(sql, 'p.valid_from', 'us')} as "from",
-           ${instant(sql, 'p.valid_to', 'us')} as "to"
+           l.currency, p.price, ${sql.unsafe(instantText('p.valid_from', 'us'))} as "from",
+           ${sql.unsafe(instantText('p.valid_to', 'us'))} as "to"
     from (select currency from lineage limit 1) l left join machine_prices p on p.machine_id = ${machineId} and p.price > 0
     order by p.valid_from desc`;
   return {
