@@ -142,11 +142,10 @@ export function indexBytes({ rows, termRows, dictionary, regions }: CatalogueInd
   );
 }
 
+export const byIdBytes = ({ ids, values }: ById): number => ids.byteLength + values.byteLength;
+
 const termsBytes = ({ prices, upfronts, caps, since }: RegionTerms): number =>
-  [...prices.values(), ...upfronts.values(), caps, since].reduce(
-    (sum, { ids, values }) => sum + ids.byteLength + values.byteLength,
-    0,
-  );
+  [...prices.values(), ...upfronts.values(), caps, since].reduce((sum, each) => sum + byIdBytes(each), 0);
 
 const MACHINES_PER_TURN = 512;
 

@@ -9,7 +9,7 @@ import {
   type IndexedRegion,
   indexedMachine,
 } from './catalogue-index.ts';
-import { NO_ROW, NO_ROWS, type Rows, withSpans } from './rows.ts';
+import { NO_ROWS, rowOf, withSpans } from './rows.ts';
 
 export interface FoundMachine extends IndexedMachine {
   /** In `rows` of the index. */
@@ -65,23 +65,6 @@ export function ofTerm(index: CatalogueIndex, term: Term): CatalogueIndex {
   const { termRows, kindOf, regions } = index;
   const rows = termRows.get(term) ?? withSpans(NO_ROWS, kindOf.length, regions.length);
   return { ...index, rows, caps: [] };
-}
-
-/** Ids are dense, so an array of rows by id takes four bytes a machine. It is made at the first use of an index. */
-const rowsById = new WeakMap<Rows, Uint32Array>();
-
-/** Returns the row of a machine. */
-export function rowOf(rows: Rows, id: number): number | undefined {
-  let byId = rowsById.get(rows);
-  if (!byId) {
-    let most = 0;
-    for (let row = 0; row < rows.count; row++) most = Math.max(most, rows.ids[row] as number);
-    byId = new Uint32Array(most + 1).fill(NO_ROW);
-    for (let row = 0; row < rows.count; row++) byId[rows.ids[row] as number] = row;
-    rowsById.set(rows, byId);
-  }
-  const row = byId[id];
-  return row === undefined || row === NO_ROW ? undefined : row;
 }
 
 /** A field of the contract, or a fact. */

@@ -15,13 +15,13 @@ import { type MaybePromise, whenThere } from '../snapshot/document/answer.ts';
 import { entriesOf } from '../snapshot/document/build.ts';
 import type { ById } from '../snapshot/document/columns.ts';
 import type { Documents } from '../snapshot/read/documents.ts';
-import { type CatalogueIndex, indexedMachine, selectedMachine } from './catalogue-index.ts';
+import { byIdBytes, type CatalogueIndex, indexedMachine, selectedMachine } from './catalogue-index.ts';
 import { capOf } from './cheapest.ts';
 import { type NodePrice, nodePrice, nodePriceBy } from './costs/cost.ts';
 import type { Sort } from './filters.ts';
-import { ofTerm, rowOf } from './machines.ts';
+import { ofTerm } from './machines.ts';
 import { inTurns, SearchUnavailable } from './read-regions.ts';
-import { changedRows, mergeView, NO_UNORDERED_ROWS, rowsBytes, withOrder } from './rows.ts';
+import { changedRows, mergeView, NO_UNORDERED_ROWS, rowOf, rowsBytes, withOrder } from './rows.ts';
 
 type Entries = readonly PriceBookEntry[];
 const NO_ENTRIES: Entries = [];
@@ -136,7 +136,7 @@ export class PriceBooks {
 
   /** The bytes of all views. */
   get bytes(): number {
-    return [...this.#views.values()].reduce((sum, { view }) => sum + rowsBytes(view.rows), 0);
+    return [...this.#views.values()].reduce((sum, { view }) => sum + viewBytes(view), 0);
   }
 
   /** Two organizations have no entry in common, so their keys differ. */
@@ -182,6 +182,10 @@ export class PriceBooks {
     throw new SearchUnavailable('The own prices are not read yet; try again soon.');
   }
 }
+
+/** Returns the bytes that a view does not share with its list. */
+const viewBytes = ({ rows, caps }: CatalogueIndex): number =>
+  rowsBytes(rows) + caps.reduce((sum, ofRegion) => sum + (ofRegion ? byIdBytes(ofRegion) : 0), 0);
 
 const isComplete = ({ list, view }: KnownView, of: CatalogueIndex, by: Sort['by']): boolean =>
   list.rows === of.rows && (by === 'price' || view.rows.orders[by] !== undefined);

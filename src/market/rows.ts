@@ -31,12 +31,30 @@ export interface Rows extends Columns {
   readonly ofRegion: Spans;
 }
 
-/** Returns the bytes of rows: their columns, and their place in each order. */
-export function rowsBytes({ count, orders }: Pick<Rows, 'count' | 'orders'>): number {
-  return count * (8 + 4 + 4 + 4 + 4 * Object.keys(orders).length);
+/** Ids are dense, so an array of rows by id takes four bytes a machine. It is made at its first use. */
+const rowsById = new WeakMap<object, Uint32Array>();
+
+/** Returns the bytes of rows: their columns, their place in each order, and the rows by id if they were used. */
+export function rowsBytes(rows: Pick<Rows, 'count' | 'orders'>): number {
+  const perRow = 8 + 4 + 4 + 4 + 4 * Object.keys(rows.orders).length;
+  return rows.count * perRow + (rowsById.get(rows)?.byteLength ?? 0);
 }
 
 export const NO_ROW = 0xffff_ffff;
+
+/** Returns the row of a machine. */
+export function rowOf(rows: Rows, id: number): number | undefined {
+  let byId = rowsById.get(rows);
+  if (!byId) {
+    let most = 0;
+    for (let row = 0; row < rows.count; row++) most = Math.max(most, rows.ids[row] as number);
+    byId = new Uint32Array(most + 1).fill(NO_ROW);
+    for (let row = 0; row < rows.count; row++) byId[rows.ids[row] as number] = row;
+    rowsById.set(rows, byId);
+  }
+  const row = byId[id];
+  return row === undefined || row === NO_ROW ? undefined : row;
+}
 
 /** Rows between two turns: some tenths of a millisecond. */
 const ROWS_PER_TURN = 8192;

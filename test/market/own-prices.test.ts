@@ -5,7 +5,7 @@ import { emptyIndex, updateIndex } from '../../src/market/catalogue-index.ts';
 import { nodePrice, nodePriceBy } from '../../src/market/costs/cost.ts';
 import type { Filters, Sort } from '../../src/market/filters.ts';
 import { entryOf, listPriceOf, ownView, PriceBooks, type PricedIndex } from '../../src/market/price-books.ts';
-import { rowsBytes } from '../../src/market/rows.ts';
+import { rowOf, rowsBytes } from '../../src/market/rows.ts';
 import { search } from '../../src/market/search.ts';
 import { NO_BOOKS } from '../http/readers.ts';
 import { priceBookEntry as entry } from './price-book-entry.ts';
@@ -189,6 +189,27 @@ describe('a view of own prices', () => {
     expect(Object.keys(view.rows.orders)).toEqual(['cpu']);
     expect(byCpu()).toMatchObject({ view });
     expect(sizes).toEqual([bytes, rowsBytes(view.rows)]);
+  });
+
+  it('counts its monthly caps, and its rows by id once they are used', async () => {
+    const [machines] = fc
+      .sample(worlds.machinesOf(1), { numRuns: 20, seed: 1 })
+      .filter(({ length }) => length > 1);
+    if (!machines) expect.unreachable();
+    const cap = { price: '20', source: { amount: '20', currency: 'USD' } };
+    const capped = machines.map((machine) => ({ ...machine, terms: { terms: {}, monthly_cap: cap } }));
+    const list = worlds.atOnce(updateIndex(emptyIndex(), [worlds.updateOf(1, capped)]));
+    const books = new PriceBooks({ documents });
+    const { view } = await books.priced(list, 'on_demand', bookOf(1), 'price');
+    const { prices, ids, types, regions } = view.rows;
+    const [caps] = view.caps;
+    if (!caps) expect.unreachable();
+    const bytesOf = (...arrays: readonly ArrayBufferView[]) =>
+      arrays.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    const columns = bytesOf(prices, ids, types, regions, caps.ids, caps.values);
+    expect([caps.ids.length, books.bytes]).toEqual([machines.length, columns]);
+    rowOf(view.rows, ids[0] as number);
+    expect(books.bytes).toBe(columns + 4 * (Math.max(...ids) + 1));
   });
 
   it('gives way to the views that were used after it', async () => {

@@ -5,8 +5,9 @@ import type { BookForTerm } from '../../domain/prices/price-book.ts';
 import type { PriceTerm } from '../../domain/prices/term.ts';
 import type { CatalogueIndex } from '../catalogue-index.ts';
 import { GIGABYTE } from '../dictionary.ts';
-import { type FoundMachine, findMachine, rowOf } from '../machines.ts';
+import { type FoundMachine, findMachine } from '../machines.ts';
 import type { PricedIndex } from '../price-books.ts';
+import { rowOf } from '../rows.ts';
 import {
   BEST,
   type Cheaper,
