@@ -27,7 +27,9 @@ export default defineConfig({
     maxWorkers: Math.max(4, availableParallelism() - 1),
     teardownTimeout: 30_000,
     globalSetup: ['test/support/servers.ts'],
-    reporters: ['default', './test/support/closing-line.ts'],
+    reporters: ['./test/support/reporter.ts'],
+    // Output of tests that passed is noise.
+    silent: 'passed-only',
     projects: [
       {
         test: {

@@ -19,7 +19,9 @@ if (!/^[a-z-]+$/.test(name) || name === 'main' || !existsSync(script)) {
 }
 const build = BUILDS[name];
 const built =
-  build === undefined ? 0 : spawnSync('npm', build, { cwd: inPackage(), stdio: 'inherit' }).status;
+  build === undefined
+    ? 0
+    : spawnSync('npm', build, { cwd: inPackage(), stdio: ['ignore', 2, 'inherit'] }).status;
 process.exitCode = built === 0 ? run() : 1;
 
 function run(): number {

@@ -10,7 +10,7 @@ export default defineConfig({
     name: 'faults',
     include: ['test/faults/**/*.test.ts'],
     globalSetup: ['test/support/bundle.ts', 'test/faults/support/report.ts'],
-    reporters: ['default', './test/support/closing-line.ts'],
+    reporters: ['./test/support/reporter.ts'],
     fileParallelism: false,
     testTimeout: 300_000,
   },
