@@ -147,7 +147,9 @@ export const byIdBytes = ({ ids, values }: ById): number => ids.byteLength + val
 const termsBytes = ({ prices, upfronts, caps, since }: RegionTerms): number =>
   [...prices.values(), ...upfronts.values(), caps, since].reduce((sum, each) => sum + byIdBytes(each), 0);
 
-const MACHINES_PER_TURN = 512;
+const MACHINES_PER_STEP = 512;
+const KINDS_PER_STEP = 128;
+const NAMES_PER_STEP = 2048;
 
 /** Returns an index with new versions of these regions. The earlier index does not change. */
 export function* updateIndex(
@@ -169,8 +171,8 @@ export function* updateIndex(
   const incoming = yield* gather(updates, dictionary, regionOf);
   yield;
   const isLarger = dictionary.names.length > before.kindOf.length;
-  const kindOf = isLarger ? Uint32Array.from(dictionary.kindOf) : before.kindOf;
-  const names = isLarger ? nameText(dictionary) : before.names;
+  const kindOf = isLarger ? new Uint32Array(dictionary.kindOf) : before.kindOf;
+  const names = isLarger ? yield* nameText(dictionary) : before.names;
   yield;
   const change = { isChanged, kindOf, kinds: dictionary.kinds };
   const rows = yield* mergeRows(before.rows, { ...change, incoming });
@@ -216,23 +218,27 @@ function* gather(
   dictionary: Dictionary,
   regionOf: ReadonlyMap<number, number>,
 ): Generator<void, Columns> {
-  const incoming = emptyColumns(updates.reduce((sum, { columns }) => sum + columns.ids.length, 0));
+  const incoming = yield* emptyColumns(updates.reduce((sum, { columns }) => sum + columns.ids.length, 0));
   let at = 0;
   for (const { columns, region, provider } of updates) {
     const { names, kinds, kindOf, prices, ids } = columns;
-    const known = kinds.map((kind) => dictionary.kind(provider.id, kind));
+    const known: number[] = [];
+    for (const kind of kinds) {
+      known.push(dictionary.kind(provider.id, kind));
+      if (known.length % KINDS_PER_STEP === 0) yield;
+    }
     incoming.prices.set(prices, at);
     incoming.ids.set(ids, at);
     incoming.regions.fill(regionOf.get(region.id) as number, at, at + ids.length);
     for (const [i, name] of names.entries()) {
       incoming.types[at++] = dictionary.type(known[kindOf[i] as number] as number, name);
-      if (at % MACHINES_PER_TURN === 0) yield;
+      if (at % MACHINES_PER_STEP === 0) yield;
     }
   }
   return incoming;
 }
 
-function nameText({ names }: Dictionary): NameText {
+function* nameText({ names }: Dictionary): Generator<void, NameText> {
   const starts = new Uint32Array(names.length);
   const parts: string[] = [];
   let at = 0;
@@ -241,6 +247,7 @@ function nameText({ names }: Dictionary): NameText {
     starts[i] = at;
     at += part.length;
     parts.push(part);
+    if (i % NAMES_PER_STEP === 0) yield;
   }
   return { text: parts.join(''), starts };
 }

@@ -4,6 +4,7 @@
  */
 import { hash } from 'node:crypto';
 import { withTimeout } from '../domain/clock.ts';
+import { inSlices } from '../domain/event-loop.ts';
 import {
   type BookForTerm,
   bookForTerm,
@@ -20,7 +21,7 @@ import { capOf } from './cheapest.ts';
 import { type NodePrice, nodePrice, nodePriceBy } from './costs/cost.ts';
 import type { Sort } from './filters.ts';
 import { ofTerm } from './machines.ts';
-import { inTurns, SearchUnavailable } from './read-regions.ts';
+import { SearchUnavailable } from './read-regions.ts';
 import { changedRows, mergeView, NO_UNORDERED_ROWS, rowOf, rowsBytes, withOrder } from './rows.ts';
 
 type Entries = readonly PriceBookEntry[];
@@ -152,11 +153,11 @@ export class PriceBooks {
     const known = this.#views.get(key);
     if (known && isComplete(known, list, by)) return known.view;
     const most = this.#options.memoryLimit?.() ?? Number.POSITIVE_INFINITY;
-    if (rowsBytes({ count: list.rows.count, orders: {} }) > most)
+    if (rowsBytes({ ...list.rows, orders: {} }) > most)
       throw new SearchUnavailable('Own prices cannot be searched here: they need more of MEMORY_LIMIT.', 60);
-    let view = known?.list.rows === list.rows ? known.view : await inTurns(ownView(known?.view, list, book));
+    let view = known?.list.rows === list.rows ? known.view : await inSlices(ownView(known?.view, list, book));
     if (by !== 'price' && !view.rows.orders[by]) {
-      const rows = await inTurns(withOrder(view.rows, by, { ...view, kinds: view.dictionary.kinds }));
+      const rows = await inSlices(withOrder(view.rows, by, { ...view, kinds: view.dictionary.kinds }));
       view = { ...view, rows };
     }
     this.#keep(key, { list, view });

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { inSlices, nextTurn } from '../domain/event-loop.ts';
 import { Unavailable } from '../snapshot/document/answer.ts';
 import { readColumns } from '../snapshot/document/columns.ts';
 import { loadFreshness, loadRegionVersions } from '../snapshot/document/load.ts';
@@ -9,8 +9,6 @@ import { type CatalogueIndex, indexBytes, type RegionUpdate, updateIndex } from 
 /** Concurrent reads of documents, and rows of one merge. Until then their names take memory. */
 const READS_AT_ONCE = 4;
 const ROWS_AT_ONCE = 100_000;
-/** Milliseconds of work between two turns of the event loop. */
-const TURN_MS = 2;
 
 /** Machines cannot be searched now. The message has the reason for the client. */
 export class SearchUnavailable extends Unavailable {}
@@ -62,7 +60,7 @@ export async function mergeRegions(
   let updates: RegionUpdate[] = [];
   let rows = 0;
   const merge = async () => {
-    if (updates.length > 0) index = await inTurns(updateIndex(index, updates));
+    if (updates.length > 0) index = await inSlices(updateIndex(index, updates));
     updates = [];
     rows = 0;
     if (indexBytes(index) > memoryLimit) throw new TooLarge();
@@ -78,6 +76,8 @@ export async function mergeRegions(
     for (const { document, knownAt, asOf } of found) {
       if (knownAt !== undefined) knownSince = Math.min(knownAt, knownSince ?? knownAt);
       if (asOf !== undefined) for (const id of document?.sources ?? []) read.set(id, `catalogue ${asOf}`);
+      // The columns of a large region take about a slice.
+      await nextTurn();
       const columns = document && readColumns(document.body.identity);
       if (!columns || document.version <= versionOf(columns.region.id)) continue;
       const { version, body, sources, currency } = document;
@@ -89,16 +89,4 @@ export async function mergeRegions(
   }
   await merge();
   return { index, knownSince, read };
-}
-
-/** Runs long work in turns of the event loop. */
-export async function inTurns<T>(work: Generator<void, T>): Promise<T> {
-  for (;;) {
-    const until = performance.now() + TURN_MS;
-    do {
-      const step = work.next();
-      if (step.done) return step.value;
-    } while (performance.now() < until);
-    await nextTurn();
-  }
 }

@@ -29,45 +29,35 @@ export interface Rows extends Columns {
   readonly orders: { readonly [By in SortedBy]?: Uint32Array };
   readonly ofType: Spans;
   readonly ofRegion: Spans;
+  /** By a machine's id: its row plus one, or 0 for none. Ids are dense, so this takes about four bytes a machine. */
+  readonly byId: Uint32Array;
 }
 
-/** Ids are dense, so an array of rows by id takes four bytes a machine. It is made at its first use. */
-const rowsById = new WeakMap<object, Uint32Array>();
-
-/** Returns the bytes of rows: their columns, their place in each order, and the rows by id if they were used. */
-export function rowsBytes(rows: Pick<Rows, 'count' | 'orders'>): number {
-  const perRow = 8 + 4 + 4 + 4 + 4 * Object.keys(rows.orders).length;
-  return rows.count * perRow + (rowsById.get(rows)?.byteLength ?? 0);
+/** Returns the bytes of rows: their columns, their place by id, and that in each order. */
+export function rowsBytes({ count, orders, byId }: Pick<Rows, 'count' | 'orders' | 'byId'>): number {
+  return count * (8 + 4 + 4 + 4 + 4 * Object.keys(orders).length) + byId.byteLength;
 }
 
 export const NO_ROW = 0xffff_ffff;
 
-/** Returns the row of a machine. */
-export function rowOf(rows: Rows, id: number): number | undefined {
-  let byId = rowsById.get(rows);
-  if (!byId) {
-    let most = 0;
-    for (let row = 0; row < rows.count; row++) most = Math.max(most, rows.ids[row] as number);
-    byId = new Uint32Array(most + 1).fill(NO_ROW);
-    for (let row = 0; row < rows.count; row++) byId[rows.ids[row] as number] = row;
-    rowsById.set(rows, byId);
-  }
-  const row = byId[id];
-  return row === undefined || row === NO_ROW ? undefined : row;
-}
+/** Rows of a step: some tenths of a millisecond. */
+const ROWS_PER_STEP = 4096;
+/** Numbers of a copy in one step. */
+const COPIED_PER_STEP = 65_536;
+/** Rows whose prices are calculated, or whose places are searched, in one step: each takes a microsecond. */
+const PRICES_PER_STEP = 256;
 
-/** Rows between two turns: some tenths of a millisecond. */
-const ROWS_PER_TURN = 8192;
-/** Rows whose prices are calculated between two turns: an own price takes a microsecond. */
-const PRICES_PER_TURN = 512;
-
-export function emptyColumns(count: number): Columns {
-  return {
-    prices: new Float64Array(count),
-    ids: new Uint32Array(count),
-    types: new Uint32Array(count),
-    regions: new Uint32Array(count),
-  };
+/** Returns columns without values. The system may have to clear the memory of each, which takes a millisecond for a million rows. */
+export function* emptyColumns(count: number): Generator<void, Columns> {
+  const prices = new Float64Array(count);
+  yield;
+  const ids = new Uint32Array(count);
+  yield;
+  const types = new Uint32Array(count);
+  yield;
+  const regions = new Uint32Array(count);
+  yield;
+  return { prices, ids, types, regions };
 }
 
 const spans = (count: number): Spans => ({
@@ -77,11 +67,15 @@ const spans = (count: number): Spans => ({
 
 const NO_ORDER = new Uint32Array(0);
 export const NO_ROWS: Rows = {
-  ...emptyColumns(0),
+  prices: new Float64Array(0),
+  ids: NO_ORDER,
+  types: NO_ORDER,
+  regions: NO_ORDER,
   count: 0,
   orders: { price_per_cpu: NO_ORDER, price_per_ram: NO_ORDER, cpu: NO_ORDER, ram: NO_ORDER },
   ofType: spans(0),
   ofRegion: spans(0),
+  byId: new Uint32Array(0),
 };
 export const NO_UNORDERED_ROWS: Rows = { ...NO_ROWS, orders: {} };
 
@@ -97,6 +91,12 @@ export function withSpans(rows: Rows, types: number, regions: number): Rows {
   return { ...rows, ofType: grown(rows.ofType, types), ofRegion: grown(rows.ofRegion, regions) };
 }
 
+/** Returns the row of a machine. */
+export function rowOf({ byId }: Pick<Rows, 'byId'>, id: number): number | undefined {
+  const row = byId[id] ?? 0;
+  return row === 0 ? undefined : row - 1;
+}
+
 export interface Change {
   /** The rows of the changed regions: one region after the other, each in the order of price and id. */
   readonly incoming: Columns;
@@ -110,18 +110,22 @@ export function* mergeRows(
   before: Rows,
   { incoming, isChanged, kindOf, kinds }: Change,
 ): Generator<void, Rows> {
-  const sorted = numbers(incoming.ids.length);
+  const sorted = yield* numbers(incoming.ids.length);
   yield* sortRuns(sorted, (i, j) => isBefore(incoming, j, incoming, i));
   let left = 0;
   for (let row = 0; row < before.count; row++) {
     if (isChanged[before.regions[row] as number] !== 1) left += 1;
-    if (row % ROWS_PER_TURN === 0) yield;
+    if (row % ROWS_PER_STEP === 0) yield;
   }
   const count = left + sorted.length;
-  const columns = emptyColumns(count);
+  const columns = yield* emptyColumns(count);
   const [ofType, ofRegion] = [spans(kindOf.length), spans(isChanged.length)];
-  const moved = new Uint32Array(before.count).fill(NO_ROW);
+  // The row after the change plus one, or 0 for a removed one: an array without zeros would have to be filled at once.
+  const moved = new Uint32Array(before.count);
+  yield;
   const added = new Uint32Array(sorted.length);
+  const byId = new Uint32Array(Math.max(before.byId.length, highest(incoming.ids) + 1));
+  yield;
   let [old, next] = [0, 0];
   for (let row = 0; row < count; row++) {
     while (old < before.count && isChanged[before.regions[old] as number] === 1) old += 1;
@@ -129,21 +133,22 @@ export function* mergeRows(
     const isOld = old < before.count && (next === sorted.length || isBefore(before, old, incoming, coming));
     if (isOld) {
       copyRow(before, old, columns, row);
-      moved[old++] = row;
+      moved[old++] = row + 1;
     } else {
       copyRow(incoming, coming, columns, row);
       added[next++] = row;
     }
+    byId[columns.ids[row] as number] = row + 1;
     extend(ofType, columns.types[row] as number, row);
     extend(ofRegion, columns.regions[row] as number, row);
-    if (row % ROWS_PER_TURN === 0) yield;
+    if (row % ROWS_PER_STEP === 0) yield;
   }
   const orders: { [By in SortedBy]?: Uint32Array } = {};
   for (const by of SORTED_BY) {
     const order = before.orders[by];
     if (order) orders[by] = yield* mergeOrder(order, moved, added, keyOf(by, { ...columns, kindOf, kinds }));
   }
-  return { ...columns, count, orders, ofType, ofRegion };
+  return { ...columns, count, orders, ofType, ofRegion, byId };
 }
 
 /** Returns the rows with another order. */
@@ -152,7 +157,7 @@ export function* withOrder(
   by: SortedBy,
   { kindOf, kinds }: Pick<Change, 'kindOf' | 'kinds'>,
 ): Generator<void, Rows> {
-  const all = numbers(rows.count);
+  const all = yield* numbers(rows.count);
   const order = yield* mergeOrder(NO_ORDER, NO_ORDER, all, keyOf(by, { ...rows, kindOf, kinds }));
   return { ...rows, orders: { ...rows.orders, [by]: order } };
 }
@@ -160,12 +165,13 @@ export function* withOrder(
 /** Returns the rows of the changed regions, in their order. */
 export function* changedRows({ count, regions }: Rows, isChanged: Uint8Array): Generator<void, Uint32Array> {
   const found = new Uint32Array(count);
+  yield;
   let changed = 0;
   for (let row = 0; row < count; row++) {
     if (isChanged[regions[row] as number] === 1) found[changed++] = row;
-    if (row % ROWS_PER_TURN === 0) yield;
+    if (row % ROWS_PER_STEP === 0) yield;
   }
-  return found.slice(0, changed);
+  return found.subarray(0, changed);
 }
 
 /**
@@ -181,12 +187,12 @@ export function* mergeView(
   change: Omit<Change, 'incoming'>,
   priceOf: (row: number) => number | undefined,
 ): Generator<void, Rows> {
-  const incoming = emptyColumns(changed.length);
+  const incoming = yield* emptyColumns(changed.length);
   let count = 0;
   for (let i = 0; i < changed.length; i++) {
     const row = changed[i] as number;
     const price = priceOf(row);
-    if (i % PRICES_PER_TURN === 0) yield;
+    if (i % PRICES_PER_STEP === 0) yield;
     if (price === undefined) continue;
     copyRow(rows, row, incoming, count);
     incoming.prices[count++] = price;
@@ -204,10 +210,20 @@ export function* mergeView(
 }
 
 /** Returns the numbers from 0 to before `count`. */
-function numbers(count: number): Uint32Array {
+function* numbers(count: number): Generator<void, Uint32Array> {
   const found = new Uint32Array(count);
-  for (let i = 0; i < count; i++) found[i] = i;
+  for (let i = 0; i < count; i++) {
+    found[i] = i;
+    if (i % COPIED_PER_STEP === 0) yield;
+  }
   return found;
+}
+
+/** Returns the highest of the ids; -1 for none. */
+function highest(ids: Uint32Array): number {
+  let most = -1;
+  for (let i = 0; i < ids.length; i++) most = Math.max(most, ids[i] as number);
+  return most;
 }
 
 function isBefore(a: Columns, i: number, b: Columns, j: number): boolean {
@@ -234,23 +250,25 @@ function* mergeOrder(
   key: (row: number) => number,
 ): Generator<void, Uint32Array> {
   const remaining = new Uint32Array(before.length);
+  yield;
   let count = 0;
   for (let i = 0; i < before.length; i++) {
     const row = moved[before[i] as number] as number;
-    if (row !== NO_ROW) remaining[count++] = row;
-    if (i % ROWS_PER_TURN === 0) yield;
+    if (row !== 0) remaining[count++] = row - 1;
+    if (i % ROWS_PER_STEP === 0) yield;
   }
   const keys = new Float64Array(added.length);
   for (let i = 0; i < added.length; i++) {
     keys[i] = key(added[i] as number);
-    if (i % ROWS_PER_TURN === 0) yield;
+    if (i % ROWS_PER_STEP === 0) yield;
   }
-  const coming = numbers(added.length);
+  const coming = yield* numbers(added.length);
   yield* sortRuns(coming, (i, j) => {
     const [one, other] = [keys[i] as number, keys[j] as number];
     return one > other || (one === other && i > j);
   });
   const order = new Uint32Array(count + added.length);
+  yield;
   let [old, at] = [0, 0];
   for (let i = 0; i < coming.length; i++) {
     const place = coming[i] as number;
@@ -261,11 +279,14 @@ function* mergeOrder(
       const otherKey = key(otherRow);
       return otherKey > rowKey || (otherKey === rowKey && otherRow > row);
     });
-    while (old < end) order[at++] = remaining[old++] as number;
+    for (; old < end; old++) {
+      order[at++] = remaining[old] as number;
+      if (at % ROWS_PER_STEP === 0) yield;
+    }
     order[at++] = row;
-    if (i % 1024 === 0) yield;
+    if (i % PRICES_PER_STEP === 0) yield;
   }
-  order.set(remaining.subarray(old, count), at);
+  yield* copy(remaining, order, at, old, count);
   return order;
 }
 
@@ -275,7 +296,7 @@ function* sortRuns(order: Uint32Array, isAfter: (i: number, j: number) => boolea
   let ends: number[] = [];
   for (let i = 1; i <= order.length; i++) {
     if (i === order.length || isAfter(order[i - 1] as number, order[i] as number)) ends.push(i);
-    if (i % ROWS_PER_TURN === 0) yield;
+    if (i % ROWS_PER_STEP === 0) yield;
   }
   while (ends.length > 1) {
     const merged: number[] = [];
@@ -288,12 +309,26 @@ function* sortRuns(order: Uint32Array, isAfter: (i: number, j: number) => boolea
         const takesRight =
           left === middle || (right < to && isAfter(order[left] as number, order[right] as number));
         scratch[at] = order[takesRight ? right++ : left++] as number;
-        if (at % ROWS_PER_TURN === 0) yield;
+        if (at % ROWS_PER_STEP === 0) yield;
       }
       merged.push(to);
       from = to;
     }
-    order.set(scratch);
+    yield* copy(scratch, order, 0, 0, order.length);
     ends = merged;
+  }
+}
+
+/** Copies the numbers from `start` to before `end`. */
+function* copy(
+  from: Uint32Array,
+  to: Uint32Array,
+  at: number,
+  start: number,
+  end: number,
+): Generator<void, void> {
+  for (let next = start; next < end; next += COPIED_PER_STEP) {
+    to.set(from.subarray(next, Math.min(end, next + COPIED_PER_STEP)), at + next - start);
+    yield;
   }
 }

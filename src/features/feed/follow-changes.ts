@@ -1,6 +1,7 @@
 /** The end of the feed in memory, shared by all streams of a reader. */
 import type { Logger } from 'pino';
 import { steadyNow } from '../../domain/clock.ts';
+import { Slice } from '../../domain/event-loop.ts';
 import { Semaphore } from '../../snapshot/read/postgres-reads.ts';
 import {
   type Beginning,
@@ -117,7 +118,6 @@ const PAGE = 500;
 const POLL_MS = 1000;
 /** Followers are in groups. Within a second `tick` reaches one group after the other. */
 const GROUPS = 10;
-const SERVED_AT_ONCE = 250;
 
 interface FeedTailOptions {
   readonly run: RunRead;
@@ -348,7 +348,7 @@ export class FeedTail implements Disposable {
       }
       return batch;
     };
-    let served = 0;
+    const slice = new Slice();
     for (const follower of this.#followers.flatMap((group) => [...group])) {
       const { scope, position } = follower;
       if (position >= next.position) continue;
@@ -361,8 +361,7 @@ export class FeedTail implements Disposable {
           ? new Batch(batch.changes.filter((change) => change.position > position))
           : batch;
       if (missing.changes.length > 0) follower.deliver(missing, next);
-      served += 1;
-      if (served % SERVED_AT_ONCE === 0) await new Promise((resolve) => setImmediate(resolve));
+      if (slice.isOver) await slice.next();
     }
   }
 

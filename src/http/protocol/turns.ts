@@ -11,8 +11,8 @@ import type { Refuse } from './transport.ts';
 const QUEUED_AT_MOST = 64;
 /** With this many, the connection is cut: each refusal takes memory until the answers before it are read. */
 const WAITING_AT_MOST = 2 * QUEUED_AT_MOST;
-/** Milliseconds of reads in one turn of the event loop. A single read may take longer. */
-const TURN_MS = 5;
+/** Milliseconds of reads in one turn of the event loop, for which hot answers wait. A single read may take longer. */
+const TURN_MS = 1;
 
 const TOO_MANY = new Problem(429, {
   detail: `${QUEUED_AT_MOST} requests of this connection wait for their answers; read some before you send more.`,

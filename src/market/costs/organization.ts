@@ -1,6 +1,6 @@
 /** What all clusters of an organization cost: the one calculation behind the API, the console, previews and webhooks. */
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Database } from '../../db/connection/connect.ts';
+import { Slice } from '../../domain/event-loop.ts';
 import { type BookForTerm, nextChange, type PriceBookEntry } from '../../domain/prices/price-book.ts';
 import { type Amount, clusterCost, machineAmount, NOTHING, sum } from './cost.ts';
 import {
@@ -208,9 +208,6 @@ export interface OrganizationCosts {
   readonly until: number;
 }
 
-/** Clusters that are summed up between two turns of the event loop: about a millisecond. */
-const CLUSTERS_PER_TURN = 500;
-
 /** @param now milliseconds since the epoch */
 export async function organizationCosts(
   inputs: OrganizationInputs,
@@ -223,8 +220,9 @@ export async function organizationCosts(
   // Clusters of one cost stay in the order of their slugs.
   const byCost = new Map<bigint, CostOfCluster[]>();
   const sums = new Map<Where, Sum>();
-  for (const [i, cluster] of inputs.clusters.entries()) {
-    if (i > 0 && i % CLUSTERS_PER_TURN === 0) await nextTurn();
+  const slice = new Slice();
+  for (const cluster of inputs.clusters) {
+    if (slice.isOver) await slice.next();
     const { machineId, nodes, where } = cluster;
     const machine = priced.get(machineId) ?? pricedMachine(machineId, inputs, book);
     priced.set(machineId, machine);

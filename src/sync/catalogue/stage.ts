@@ -7,6 +7,7 @@ import { factsOf } from '../../db/machine-facts.ts';
 import { factColumns, minutePrice, statedPrice } from '../../db/schema/shared-columns.ts';
 import { machines, regions } from '../../db/schema.ts';
 import type { StatedPlan } from '../../domain/database-plan.ts';
+import { Slice, WORKER_SLICE_MS } from '../../domain/event-loop.ts';
 import { hasEnded, isStock, limitBroken } from '../../domain/exclusion.ts';
 import type { Offer } from '../../domain/machine.ts';
 import { FACT_FIELDS, type MachineFacts } from '../../domain/machine-facts.ts';
@@ -40,7 +41,6 @@ import {
   type ValidatorItem,
 } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
-import { EventLoopYielder } from '../event-loop-yielder.ts';
 import type { Progress } from '../pipeline.ts';
 
 export const offerColumns = {
@@ -99,7 +99,7 @@ export async function stageCatalogue(
     if (terms) collected.withTerms += 1;
     return copyLine(offer, price, now, terms === undefined ? COPY_NULL : copyField(JSON.stringify(terms)));
   };
-  const yielder = new EventLoopYielder();
+  const slice = new Slice(WORKER_SLICE_MS);
 
   async function* lines(): AsyncGenerator<string> {
     let reported = 0;
@@ -113,7 +113,7 @@ export async function stageCatalogue(
           text = '';
         }
       }
-      if (yielder.isDue()) await yielder.yieldToEventLoop();
+      if (slice.isOver) await slice.next();
       if (collected.seen < reported + PROGRESS_EVERY) continue;
       reported = collected.seen;
       progress(reported);

@@ -5,11 +5,11 @@ import { copyField, copyLines } from '../../db/connection/copy.ts';
 import { pgTable } from '../../db/connection/drizzle.ts';
 import { bytes } from '../../db/schema/shared-columns.ts';
 import type { ReportedCluster } from '../../domain/cluster.ts';
+import { Slice, WORKER_SLICE_MS } from '../../domain/event-loop.ts';
 import { pricePerMinute } from '../../domain/prices/price.ts';
 import { REJECTED_KEPT, type RejectedKey } from '../../domain/rejected-rows.ts';
 import type { ClusterItem, ValidatorItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
-import { EventLoopYielder } from '../event-loop-yielder.ts';
 import type { Progress } from '../pipeline.ts';
 
 export const stagedClusters = pgTable('staged_clusters', (c) => ({
@@ -43,7 +43,7 @@ export async function stageClusters(
   /** True if a cluster names its machine without a shape. */
   let namesMachines = false;
   let dataTime: string | undefined;
-  const yielder = new EventLoopYielder();
+  const slice = new Slice(WORKER_SLICE_MS);
   async function* lines(): AsyncGenerator<string> {
     for await (const item of items) {
       if (item.kind === 'validator' || item.kind === 'unmodified') {
@@ -55,7 +55,7 @@ export async function stageClusters(
         continue;
       }
       seen += 1;
-      if (yielder.isDue()) await yielder.yieldToEventLoop();
+      if (slice.isOver) await slice.next();
       namesMachines ||= item.kind === 'cluster' && item.cluster.machine.cpu === undefined;
       const row = item.kind === 'cluster' ? stagedCluster(item.cluster, pricing) : item;
       if (row.kind === 'rejected') {
