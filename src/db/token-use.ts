@@ -14,6 +14,8 @@ export interface TokenUseOptions {
 }
 
 const MINUTE_MS = 60_000;
+/** Tokens of one statement, whose texts take less than a millisecond. */
+const WRITTEN_AT_ONCE = 200;
 /** Longest wait for the last write when the process ends (ms). */
 const LAST_WRITE_MS = 3000;
 
@@ -58,18 +60,27 @@ export class TokenUse implements AsyncDisposable {
     const uses = this.#unwritten;
     if (uses.size === 0) return;
     this.#unwritten = new Map();
-    const times = Array.from(uses.values(), (minute) => new Date(minute * MINUTE_MS).toISOString());
     try {
-      await this.#db.execute(
-        sql`select note_token_use(${array([...uses.keys()], 'integer')}, ${array(times, 'timestamptz')})`,
-      );
+      while (uses.size > 0) await this.#writeSome(uses);
     } catch (error) {
-      for (const [tokenId, minute] of uses) this.#record(tokenId, minute);
+      const newer = this.#unwritten;
+      this.#unwritten = uses;
+      for (const [tokenId, minute] of newer) this.#record(tokenId, minute);
       this.#logger.debug(
         { code: codeOf(error), tokens: uses.size },
         'cannot write the last use of tokens; trying again in a minute',
       );
     }
+  }
+
+  async #writeSome(uses: Map<number, number>): Promise<void> {
+    const some = [...uses.entries().take(WRITTEN_AT_ONCE)];
+    const ids = some.map(([tokenId]) => tokenId);
+    const times = some.map(([, minute]) => new Date(minute * MINUTE_MS).toISOString());
+    await this.#db.execute(
+      sql`select note_token_use(${array(ids, 'integer')}, ${array(times, 'timestamptz')})`,
+    );
+    for (const tokenId of ids) uses.delete(tokenId);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
