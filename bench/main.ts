@@ -8,6 +8,7 @@ import { inPackage } from '../src/config/package.ts';
 const BUILDS: Readonly<Record<string, readonly string[]>> = {
   read: ['run', '--silent', 'build'],
   streams: ['run', '--silent', 'build'],
+  neighbours: ['run', '--silent', 'build'],
   console: ['run', '--silent', 'build:console'],
 };
 

@@ -1,6 +1,7 @@
 /**
  * `npm run bench -- read`: reads of Fleetbook next to simpler servers, in one run. Standard output has the result,
- * standard error the progress; the exit code is 1 if a bar is missed. See docs/performance.md.
+ * standard error the progress; the exit code is 1 if a bar is missed. `--tail` measures only the latency at half load, `--quick` one
+ * round of the most different parts, `--scale` also a large catalogue. See docs/performance.md.
  */
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -8,13 +9,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Redis } from 'ioredis';
-import { barsOf, type Results } from './read/bars.ts';
+import type { Sql } from '../src/db/connection/connect.ts';
+import { barsOf, halfLoadBars, type Results } from './read/bars.ts';
 import { chart, footer } from './read/chart.ts';
 import { measureCoherence } from './read/coherence.ts';
-import { fill, openPublisher } from './read/fill.ts';
+import { type BenchPublisher, fill, openPublisher, type Size } from './read/fill.ts';
 import { CLI } from './read/fleetbook.ts';
 import { measureHot } from './read/hot.ts';
 import { measureMisses } from './read/misses.ts';
+import { measureTail } from './read/paced.ts';
 import { measureProcesses, processesToMeasure } from './read/processes.ts';
 import { CORES, PINNED } from './read/program.ts';
 import { measureScale } from './read/scale.ts';
@@ -22,17 +25,25 @@ import type { Scene } from './read/scene.ts';
 import { measureSingleFlight } from './read/single-flight.ts';
 import { measureStarts } from './read/start-time.ts';
 import { findWrk } from './read/wrk.ts';
-import { table, verdict } from './support/bar.ts';
-import { startServers } from './support/servers.ts';
+import { type Bar, table, verdict } from './support/bar.ts';
+import { type Servers, startServers } from './support/servers.ts';
 
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     scale: { type: 'boolean', default: false },
+    tail: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     rounds: { type: 'string' },
   },
 });
+const SIZE: Size = {
+  regions: 1000,
+  machinesPerRegion: 16,
+  organizations: 401,
+  clustersPerOrganization: 8,
+};
+const TAIL_SIZE: Size = { ...SIZE, regions: 10, organizations: 10 };
 const rounds = Number(values.rounds ?? (values.quick ? 1 : 4));
 if (!Number.isInteger(rounds) || rounds < 1)
   give(`--rounds must be a whole number from 1; it is ${values.rounds}`);
@@ -40,23 +51,34 @@ if (!findWrk()) give('wrk, which makes the load, is not there; install it (Debia
 if (!existsSync(CLI)) give('dist, which is what is measured, is not there; run: npm run build');
 
 const say = (line: string) => void process.stderr.write(`${line}\n`);
-const results = await measure();
-const bars = barsOf(results);
-const picture = join(import.meta.dirname, 'results/read.svg');
-// One round is a first impression, not a result.
-if (!values.quick) {
-  await mkdir(join(import.meta.dirname, 'results'), { recursive: true });
-  await writeFile(picture, chart(results));
-}
-process.stdout.write(
-  values.json
-    ? `${JSON.stringify({ bars: bars.map((bar) => ({ ...bar, verdict: verdict(bar) })), results }, undefined, 2)}\n`
-    : `${table(bars)}\n${footer(results.machine).join('\n')}\n`,
-);
+const bars = values.tail ? halfLoadBars(await onServers(TAIL_SIZE, measureTail)) : await measureAll();
 process.exitCode = bars.some((bar) => verdict(bar) === 'MISSED') ? 1 : 0;
+if (values.tail) process.stdout.write(table(bars));
 
-async function measure(): Promise<Results> {
-  const at = new Date().toISOString();
+async function measureAll(): Promise<Bar[]> {
+  const results = await onServers(SIZE, measure);
+  const found = barsOf(results);
+  // One round is a first impression, not a result.
+  if (!values.quick) {
+    const folder = join(import.meta.dirname, 'results');
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, 'read.svg'), chart(results));
+  }
+  process.stdout.write(
+    values.json
+      ? `${JSON.stringify({ bars: found.map((bar) => ({ ...bar, verdict: verdict(bar) })), results }, undefined, 2)}\n`
+      : `${table(found)}\n${footer(results.machine).join('\n')}\n`,
+  );
+  return found;
+}
+
+interface Stage {
+  readonly servers: Servers;
+  readonly sql: Sql;
+  readonly publisher: BenchPublisher;
+}
+
+async function onServers<T>(size: Size, work: (scene: Scene, stage: Stage) => Promise<T>): Promise<T> {
   await using opened = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'fleetbook-bench-read-'));
   opened.defer(() => rm(folder, { recursive: true, force: true }));
@@ -64,20 +86,18 @@ async function measure(): Promise<Results> {
   const { redisUrl } = servers;
   const redis = new Redis(redisUrl);
   opened.defer(() => redis.disconnect());
-  const database = opened.use(await servers.database('read'));
-  const { sql, url: databaseUrl } = database;
-  const filled = await fill(sql, {
-    regions: 1000,
-    machinesPerRegion: 16,
-    organizations: 401,
-    clustersPerOrganization: 8,
-  });
+  const { sql, url: databaseUrl } = opened.use(await servers.database('read'));
+  const filled = await fill(sql, size);
   const publisher = opened.use(await openPublisher(databaseUrl, redisUrl));
   say(`${await publisher.publish()} documents published`);
-  const seconds = 1;
   const { quick } = values;
-  const scene: Scene = { databaseUrl, redisUrl, redis, filled, folder, rounds, seconds, quick, say };
+  const scene = { databaseUrl, redisUrl, redis, filled, folder, rounds, seconds: 1, quick, say };
+  return await work(scene, { servers, sql, publisher });
+}
 
+async function measure(scene: Scene, { servers, sql, publisher }: Stage): Promise<Results> {
+  const at = new Date().toISOString();
+  const { seconds, redis, folder } = scene;
   const hot = await measureHot(scene);
   const misses = await measureMisses(scene);
   const singleFlight = await measureSingleFlight(scene, sql);

@@ -22,6 +22,7 @@ import { machinesOf, providerOf, REGIONS, updateOf } from './search/catalogue.ts
 import { LIMIT, QUESTIONS, type Question } from './search/questions.ts';
 import { type Bar, median, quantile, table, verdict } from './support/bar.ts';
 import { startServers } from './support/servers.ts';
+import { threadCpu } from './support/thread-cpu.ts';
 
 const { values } = parseArgs({
   options: {
@@ -49,14 +50,14 @@ process.stdout.write(
 );
 process.exitCode = bars.some((bar) => verdict(bar) === 'MISSED') ? 1 : 0;
 
-/** @returns the result of the work, the seconds in total, and the longest turn in milliseconds */
+/** @returns the result of the work, the seconds in total, and the longest step in milliseconds of CPU time */
 function timed<T>(work: Generator<void, T>): { result: T; seconds: number; longest: number } {
   const started = performance.now();
   let longest = 0;
   for (;;) {
-    const turn = performance.now();
+    const before = threadCpu();
     const step = work.next();
-    longest = Math.max(longest, performance.now() - turn);
+    longest = Math.max(longest, (threadCpu() - before) / 1000);
     if (step.done) return { result: step.value, seconds: (performance.now() - started) / 1000, longest };
   }
 }
@@ -68,9 +69,10 @@ function used(): number {
 }
 
 /** A separate function: references of its frame, e.g. to an earlier index, must not count as the index. */
-function fill(): { readonly built: CatalogueIndex; readonly seconds: number } {
+function fill(): { readonly built: CatalogueIndex; readonly seconds: number; readonly longest: number } {
   let built = emptyIndex();
   let seconds = 0;
+  let longest = 0;
   for (let from = 1; from <= REGIONS; from += 20) {
     const regions = Array.from({ length: 20 }, (_, i) => from + i);
     const step = timed(
@@ -81,13 +83,14 @@ function fill(): { readonly built: CatalogueIndex; readonly seconds: number } {
     );
     built = step.result;
     seconds += step.seconds;
+    longest = Math.max(longest, step.longest);
   }
-  return { built, seconds };
+  return { built, seconds, longest };
 }
 
 function build(): CatalogueIndex {
   const before = used();
-  const { built, seconds } = fill();
+  const { built, seconds, longest: longestFirst } = fill();
   const took = used() - before;
   const counted = indexBytes(built);
   const changed = [7, 77, 177].map((region) =>
@@ -109,7 +112,14 @@ function build(): CatalogueIndex {
       found: median(changed.map((each) => each.seconds)) * 1000,
       unit: 'ms',
     },
-    { what: 'longest turn of it', found: Math.max(...changed.map((each) => each.longest)), unit: 'ms' },
+    // A slice of src/domain/event-loop.ts ends with a step, after a millisecond.
+    {
+      what: 'longest step of it',
+      found: Math.max(...changed.map((each) => each.longest)),
+      unit: 'ms',
+      limit: 1,
+    },
+    { what: 'longest step of the first build', found: longestFirst, unit: 'ms', limit: 1 },
   );
   return built;
 }

@@ -1,7 +1,8 @@
-import { type Bar, median } from '../support/bar.ts';
+import { type Bar, median, spread, unsteady } from '../support/bar.ts';
 import type { Coherence } from './coherence.ts';
 import type { Hot, HotTarget } from './hot.ts';
 import type { Miss, Misses } from './misses.ts';
+import type { Paced } from './paced.ts';
 import type { Processes } from './processes.ts';
 import type { Scale } from './scale.ts';
 import type { SingleFlight } from './single-flight.ts';
@@ -51,7 +52,7 @@ export function barsOf(results: Results): Bar[] {
   const { hot, misses, singleFlight, coherence, scale } = results;
   return [
     ...hot.targets.flatMap(hotBars),
-    ...halfLoadBars(hot),
+    ...halfLoadBars(hot.halfLoad),
     vegetaBar(hot),
     missBar('misses, Redis / Fastify + Redis', misses.redis),
     missBar('misses, PostgreSQL, lists / Fastify + Drizzle', misses.postgres),
@@ -141,16 +142,24 @@ function vegetaBar({ targets: [small], byVegeta }: Hot): Bar {
 const VEGETA_MISSING = 'vegeta is not installed (go install github.com/tsenart/vegeta/v12@latest)';
 const NGINX_MISSING = 'nginx is not installed (Debian: apt-get install nginx-light)';
 
-function halfLoadBars({ halfLoad: { rate, fleetbook, bare } }: Hot): Bar[] {
+/** Milliseconds of p99 beyond which the bare server shows the machine alone. */
+const MACHINE_ALONE_MS = 10;
+
+export function halfLoadBars({ rate, fleetbook, bare }: Paced): Bar[] {
   const p99 = (runs: typeof bare) => runs.map((run) => run.p99);
+  const ofBare = p99(bare);
+  const isLate = median(ofBare) > MACHINE_ALONE_MS;
   return [
     { what: `p99 at ${rate}/s, half load: fleetbook`, found: median(p99(fleetbook)), unit: 'ms' },
-    { what: 'the same: bare node:http', found: median(p99(bare)), unit: 'ms', note: spread(p99(bare)) },
+    { what: 'the same: bare node:http', found: median(ofBare), unit: 'ms', note: spread(ofBare) },
     {
       what: 'p99 at half load / bare node:http',
       unit: '×',
       limit: 1.5,
-      ...ratioOf(p99(fleetbook), p99(bare)),
+      ...ratioOf(p99(fleetbook), ofBare),
+      unsure: isLate
+        ? `bare node:http itself exceeds ${MACHINE_ALONE_MS} ms`
+        : unsteady('bare node:http', ofBare),
     },
   ];
 }
@@ -256,13 +265,6 @@ function scaleBars({
 function ratioOf(mine: readonly number[], theirs: readonly number[]): { found: number; note: string } {
   const all = ratios(mine, theirs);
   return { found: median(all), note: spread(all) };
-}
-
-function spread(values: readonly number[]): string {
-  const digits = Math.max(...values) < 100 ? 2 : 0;
-  return values.length < 2
-    ? 'one round'
-    : `${Math.min(...values).toFixed(digits)}–${Math.max(...values).toFixed(digits)}`;
 }
 
 export function percentile(values: readonly number[], share: number): number {

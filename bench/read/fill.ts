@@ -110,6 +110,26 @@ async function addOrganizations(
   return made.map(({ id }) => id);
 }
 
+/** Adds clusters of different machines to the organization of `token`. */
+export async function addClusters(sql: Sql, { organization }: Filled, clusters: number): Promise<void> {
+  await sql`
+    insert into clusters (organization_id, source_id, source_key, source_hash, slug, name, region_id, machine_id,
+                          user_id, status, shards, replicas, created_at, added_by)
+    select ${organization}, 'plane', 'more/' || n, ${randomBytes(32)}, 'more-' || n, 'More ' || n, m.region_id, m.id,
+           (select min(id) from users where organization_id = ${organization}), 'Active', n % 4 + 1, n % 3 + 1,
+           '2026-01-02T03:04:05.678901', 1
+    from generate_series(1, ${clusters}::integer) n
+    join (select id, region_id, row_number() over (order by id % 977, id) as number from machines limit 2000) m
+      on m.number = n % 2000 + 1`;
+  await sql`
+    insert into disks (organization_id, cluster_id, position, disk_type_id, size, unit, autoscaling)
+    select c.organization_id, c.id, 0, t.id, 100 + c.id % 50, 'GB', false
+    from clusters c join disk_types t on t.organization_id = c.organization_id
+    where c.organization_id = ${organization} and c.slug like 'more-%'`;
+  await sql`update organizations set clusters_version = clusters_version + 1 where id = ${organization}`;
+  await sql`analyze`;
+}
+
 /** @returns the tokens, in the order of the organizations */
 async function addTokens(sql: Sql, organizations: readonly number[]): Promise<string[]> {
   const made = organizations.map((id) => ({ id, token: newToken() }));

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../../src/processes/port.ts';
+import type { WatchedTurns } from '../support/watch-turns.ts';
 import { type Program, ROOT, startProgram } from './program.ts';
 
 export const CLI = join(ROOT, 'dist/src/cli.js');
@@ -10,8 +11,13 @@ export interface Fleetbook extends Program {
   readonly port: number;
   /** Answers so far by tier. */
   tiers(): Promise<Readonly<Record<string, number>>>;
+  /** Its page of metrics. */
+  metrics(): Promise<string>;
+  /** Returns the long turns of the event loop during the work. It needs `isWatched`. */
+  watched(work: () => Promise<unknown>): Promise<WatchedTurns>;
 }
 
+const WATCH = join(ROOT, 'bench/support/watch-turns.ts');
 const OPS_TOKEN = 'the-operators-token-of-the-benchmark';
 
 /** @throws Error if dist is missing or `serve` does not start */
@@ -20,20 +26,42 @@ export async function startFleetbook(options: {
   readonly logFile: string;
   readonly core?: 'server' | 'any';
   readonly processes?: number;
+  /** Runs the sources instead of dist, whose functions have readable places. */
+  readonly isWatched?: boolean;
 }): Promise<Fleetbook> {
-  if (!existsSync(CLI)) throw new Error('dist is not there; run: npm run build');
+  const { processes, isWatched } = options;
+  if (!isWatched && !existsSync(CLI)) throw new Error('dist is not there; run: npm run build');
   const opsPort = await freePort();
-  const { processes } = options;
   const program = await startProgram({
-    args: [CLI, 'serve', ...(processes === undefined ? [] : ['--processes', String(processes)])],
+    args: [
+      ...(isWatched ? ['--import', WATCH, join(ROOT, 'src/cli.ts')] : [CLI]),
+      'serve',
+      ...(processes === undefined ? [] : ['--processes', String(processes)]),
+    ],
     env: serveEnvironment(options.env, opsPort),
     logFile: options.logFile,
     ...(options.core === undefined ? {} : { core: options.core }),
   });
+  const { child } = program;
   return {
     ...program,
     port: Number(program.details.port),
-    tiers: () => readTiers(opsPort),
+    tiers: async () => tiersOf(await readMetrics(opsPort)),
+    metrics: () => readMetrics(opsPort),
+    async watched(work) {
+      const { promise, resolve } = Promise.withResolvers<WatchedTurns>();
+      const listen = (message: unknown) => {
+        const { watched } = message as { watched?: WatchedTurns };
+        if (watched) resolve(watched);
+      };
+      child.on('message', listen);
+      child.send('watch');
+      await work();
+      child.send('watched');
+      const found = await promise;
+      child.off('message', listen);
+      return found;
+    },
   };
 }
 
@@ -45,12 +73,16 @@ export function serveEnvironment(
   return { PORT: '0', OPS_PORT: String(opsPort), OPS_TOKEN, RATE_LIMIT: '1000000000', ...env };
 }
 
-async function readTiers(opsPort: number): Promise<Record<string, number>> {
+async function readMetrics(opsPort: number): Promise<string> {
   const response = await fetch(`http://127.0.0.1:${opsPort}/metrics`, {
     headers: { authorization: `Bearer ${OPS_TOKEN}` },
   });
+  return response.text();
+}
+
+function tiersOf(metrics: string): Record<string, number> {
   const found: Record<string, number> = {};
-  for (const [, tier = '', count] of (await response.text()).matchAll(
+  for (const [, tier = '', count] of metrics.matchAll(
     /^fleetbook_reads_total\{[^}]*tier="(\w+)"[^}]*\} (\d+)/gm,
   )) {
     found[tier] = (found[tier] ?? 0) + Number(count);

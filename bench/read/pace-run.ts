@@ -9,9 +9,11 @@ export interface PaceTask {
   readonly headers: Readonly<Record<string, string>>;
   readonly rate: number;
   readonly seconds: number;
+  /** True for a client that sleeps between requests, because others need its core too. Times then count from the sending. */
+  readonly sleeps?: boolean;
 }
 
-/** Milliseconds from the request's due time, not from its sending: waiting for the server counts. */
+/** Milliseconds from the request's due time: waiting for the server counts. */
 export interface PacedRun {
   readonly p50: number;
   readonly p99: number;

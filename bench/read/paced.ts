@@ -2,13 +2,40 @@
 
 import { join } from 'node:path';
 import { median } from '../support/bar.ts';
+import { fetchAnswer } from './capture.ts';
+import { PROVIDER } from './fill.ts';
+import { startFleetbook } from './fleetbook.ts';
 import { type PacedRun, runPace } from './pace-run.ts';
+import { startBare } from './peers.ts';
+import type { Scene } from './scene.ts';
+import { runWrk } from './wrk.ts';
 
 export interface Paced {
   readonly rate: number;
   /** One of each a round. */
   readonly fleetbook: readonly PacedRun[];
   readonly bare: readonly PacedRun[];
+}
+
+/** The same as a measurement of its own. */
+export async function measureTail(scene: Scene): Promise<Paced> {
+  const { databaseUrl, redisUrl, folder, filled, rounds, seconds, say } = scene;
+  await using fleetbook = await startFleetbook({
+    env: { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl },
+    logFile: join(folder, 'servers.log'),
+  });
+  const path = `/v1/machines?provider=${PROVIDER}&region=${filled.small}`;
+  const headers = { authorization: `Bearer ${filled.token}` };
+  await fetchAnswer(fleetbook.port, path, headers);
+  await using bare = await startBare(folder, { list: await fetchAnswer(fleetbook.port, path, headers) });
+  const most: number[] = [];
+  for (let round = 0; round <= rounds; round++) {
+    say(round === 0 ? 'the most answers a second: warming up' : `the most: round ${round} of ${rounds}`);
+    const { perSecond } = await runWrk({ port: fleetbook.port, path, headers, seconds });
+    if (round > 0) most.push(perSecond);
+  }
+  const ports = { fleetbook: fleetbook.port, bare: Number(bare.details.list) };
+  return paceRounds({ rounds, seconds: 2 * seconds, most, path, headers, ports, folder, say });
 }
 
 export async function paceRounds(options: {

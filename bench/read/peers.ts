@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Answer, stored } from './capture.ts';
 import { findNginx, startNginx } from './nginx.ts';
-import { startProgram } from './program.ts';
+import { type Program, startProgram } from './program.ts';
 import type { Scene } from './scene.ts';
 import type { Server } from './targets.ts';
 
@@ -18,15 +18,11 @@ export async function startPeers(scene: Scene, answers: Readonly<Record<string, 
   const { databaseUrl, redisUrl, filled, folder } = scene;
   await using opened = new AsyncDisposableStack();
   const logFile = join(folder, 'servers.log');
-  const start = async (name: string, env: Record<string, string>, args: readonly string[] = []) =>
-    opened.use(
-      await startProgram({ args: [join(import.meta.dirname, 'programs', name), ...args], env, logFile }),
-    );
+  const start = async (name: string, env: Record<string, string>) =>
+    opened.use(await startProgram({ args: [join(import.meta.dirname, 'programs', name)], env, logFile }));
 
-  const file = join(folder, 'answers.json');
   const all = Object.entries(answers);
-  await writeFile(file, JSON.stringify(Object.fromEntries(all.map(([id, answer]) => [id, stored(answer)]))));
-  const bare = await start('bare.ts', {}, [file]);
+  const bare = opened.use(await startBare(folder, answers));
   await fillPlainRedis(scene, answers);
   const redis = await start('fastify-redis.ts', { REDIS_URL: redisUrl });
   const drizzle = await start('fastify-drizzle.ts', {
@@ -47,6 +43,19 @@ export async function startPeers(scene: Scene, answers: Readonly<Record<string, 
     },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
+}
+
+/** The port of each answer is in the details, by its id. @param core that of the load measures the load itself */
+export async function startBare(
+  folder: string,
+  answers: Readonly<Record<string, Answer>>,
+  core: 'server' | 'load' = 'server',
+): Promise<Program> {
+  const file = join(folder, 'answers.json');
+  const all = Object.entries(answers).map(([id, answer]) => [id, stored(answer)]);
+  await writeFile(file, JSON.stringify(Object.fromEntries(all)));
+  const args = [join(import.meta.dirname, 'programs/bare.ts'), file];
+  return startProgram({ args, logFile: join(folder, 'servers.log'), core });
 }
 
 async function fillPlainRedis(

@@ -27,6 +27,8 @@ export function pinned(
 export interface Program extends AsyncDisposable {
   readonly pid: number;
   readonly details: ReadyDetails;
+  /** For messages of benchmarks. */
+  readonly child: ChildProcess;
 }
 
 export interface ProgramOptions {
@@ -35,7 +37,7 @@ export interface ProgramOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** File of its standard error, as with a service manager. */
   readonly logFile: string;
-  readonly core?: 'server' | 'any';
+  readonly core?: 'server' | 'load' | 'any';
 }
 
 const START_MS = 30_000;
@@ -59,7 +61,7 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
   );
   try {
     const details = await ready.promise;
-    return { pid: child.pid ?? 0, details, [Symbol.asyncDispose]: () => stop(child) };
+    return { pid: child.pid ?? 0, details, child, [Symbol.asyncDispose]: () => stop(child) };
   } catch (error) {
     await stop(child);
     throw error;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Bar, median, shown, table, verdict } from '../../bench/support/bar.ts';
+import { type Bar, median, shown, table, unsteady, verdict } from '../../bench/support/bar.ts';
 
 describe('the verdict on a bar', () => {
   it.each<[Bar, string]>([
@@ -12,6 +12,7 @@ describe('the verdict on a bar', () => {
     [{ what: 'a figure that is none', found: Number.NaN, unit: '×', limit: 3 }, 'MISSED'],
     [{ what: 'no figure', unit: '×', limit: 3 }, 'not measured'],
     [{ what: 'only told', found: 7, unit: 's' }, ''],
+    [{ what: 'a busy machine', found: 7, unit: '×', limit: 3, unsure: 'its peer differs' }, 'not measurable'],
   ])('%o is %j', (bar, expected) => {
     expect(verdict(bar)).toBe(expected);
   });
@@ -41,4 +42,11 @@ it('a median is the middle value, or the mean of the two in the middle, for any 
 
 it('values are shown with three digits, whole ones whole', () => {
   expect([7, 0.12345, 99.94, 100.4, 25000].map(shown)).toEqual(['7', '0.123', '99.9', '100', '25000']);
+});
+
+it('rounds in which a server that does not change differed more than three times are not judged', () => {
+  expect(unsteady('bare node:http', [1, 3, 2])).toBeUndefined();
+  expect(unsteady('bare node:http', [1, 3.5, 2])).toBe(
+    'bare node:http itself differed 3.5 times between rounds, more than 3',
+  );
 });

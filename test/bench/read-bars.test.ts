@@ -87,6 +87,17 @@ describe('the bars of reading', () => {
     });
   });
 
+  it('do not judge the latency at half load where the bare server itself is late', () => {
+    const ratioAt = (bare: readonly number[]) => {
+      const { hot } = results();
+      const halfLoad = { rate: 500, fleetbook: bare.map((p99) => run(2 * p99)), bare: bare.map(run) };
+      return barNamed('p99 at half load / bare node:http', results({ hot: { ...hot, halfLoad } }));
+    };
+    expect(ratioAt([1, 2]).verdict).toBe('MISSED');
+    expect(ratioAt([11, 12])).toMatchObject({ found: 2, verdict: 'not measurable' });
+    expect(ratioAt([1, 4])).toMatchObject({ found: 2, verdict: 'not measurable' });
+  });
+
   it('use a second query for a miss of the bar', () => {
     expect(barNamed('their queries').verdict).toBe('MISSED');
   });

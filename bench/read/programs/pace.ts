@@ -1,6 +1,6 @@
 /**
  * Sends requests at a fixed rate, even if the server is slower. A request that is due while all connections wait for
- * an answer is sent late, and its time still counts from when it was due. Prints a `PacedRun`.
+ * an answer is sent late, and its time still counts from when it was due, unless the client sleeps. Prints a `PacedRun`.
  */
 import { connect, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
@@ -18,7 +18,7 @@ const request = Buffer.from(
 
 interface Connection {
   readonly socket: Socket;
-  /** When the active request was due. */
+  /** When the active request was due, or sent. */
   due: number;
   /** Remaining bytes of its answer; -1 before its first. */
   left: number;
@@ -41,13 +41,14 @@ await new Promise<void>((resolve) => {
     while (next <= now && next < ends) {
       const connection = idle.pop();
       if (!connection) break;
-      connection.due = next;
+      connection.due = task.sleeps ? now : next;
       connection.left = -1;
       open += 1;
       connection.socket.write(request);
       next += every;
     }
     if (next >= ends && open === 0) resolve();
+    else if (task.sleeps) setTimeout(turn, 1);
     else setImmediate(turn);
   };
   turn();

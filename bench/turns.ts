@@ -1,0 +1,145 @@
+/**
+ * `npm run bench -- turns`: what holds the event loop of a reader. A real `serve` has 100,000 documents in memory, requests of 10,000
+ * tokens, and 1,000,000 machines in its index of searches; a client reads the metrics, and regions are published. It prints each
+ * function with a turn of 1.5 ms of CPU time or more. The first turns of a process compile it. `--quick` uses a tenth of all. `--documents`, `--tokens`
+ * and `--machines` set single values, `--seconds` the length of the first part: some tasks run once a minute. See
+ * bench/support/watch-turns.ts.
+ */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { fetchAnswer } from './read/capture.ts';
+import { fill, openPublisher, PROVIDER } from './read/fill.ts';
+import { startFleetbook } from './read/fleetbook.ts';
+import { cycleScript, runWrk } from './read/wrk.ts';
+import { type Bar, median, shown, table, verdict } from './support/bar.ts';
+import { startServers } from './support/servers.ts';
+import type { WatchedTurns } from './support/watch-turns.ts';
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    documents: { type: 'string' },
+    tokens: { type: 'string' },
+    machines: { type: 'string' },
+    seconds: { type: 'string' },
+  },
+});
+const share = values.quick ? 0.1 : 1;
+const documents = Number(values.documents ?? 100_000 * share);
+const machines = Number(values.machines ?? 1_000_000 * share);
+const tokens = Number(values.tokens ?? 10_000 * share);
+const seconds = Number(values.seconds ?? (values.quick ? 15 : 70));
+const REGIONS = 200;
+/** Shorter ones are not printed (ms). */
+const SHOWN_MS = 1.5;
+/** Milliseconds of a turn of a periodic task. */
+const TURN_MS = 2;
+const AT_ONCE = 16;
+const say = (line: string) => void process.stderr.write(`${line}\n`);
+
+await using opened = new AsyncDisposableStack();
+const folder = await mkdtemp(join(tmpdir(), 'fleetbook-bench-turns-'));
+opened.defer(() => rm(folder, { recursive: true, force: true }));
+const servers = opened.use(await startServers());
+const { sql, url } = opened.use(await servers.database('turns'));
+// Each organization has two documents: its clusters and its token.
+const filled = await fill(sql, {
+  regions: REGIONS,
+  machinesPerRegion: machines / REGIONS,
+  organizations: documents / 2,
+  clustersPerOrganization: 1,
+});
+const publisher = opened.use(await openPublisher(url, servers.redisUrl));
+say(`${await publisher.publish()} documents published`);
+const serve = opened.use(
+  await startFleetbook({
+    env: {
+      DATABASE_URL: url,
+      REDIS_URL: servers.redisUrl,
+      MEMORY_LIMIT: '1500000000',
+      SNAPSHOT_DIR: join(folder, 'dump'),
+    },
+    logFile: join(folder, 'serve.log'),
+    isWatched: true,
+  }),
+);
+const { port } = serve;
+const clustersOf = filled.tokens.map((token) => ({
+  path: '/v1/clusters',
+  headers: { authorization: `Bearer ${token}` },
+}));
+const queue = clustersOf.values();
+await Promise.all(
+  Array.from({ length: AT_ONCE }, async () => {
+    for (const { path, headers } of queue) await fetchAnswer(port, path, headers);
+  }),
+);
+say(`${clustersOf.length} organizations are in memory`);
+const script = join(folder, 'tokens.lua');
+await writeFile(script, cycleScript(clustersOf.slice(0, tokens)));
+
+const bars: Bar[] = [];
+function report(part: string, { turns, waitP99, long }: WatchedTurns): void {
+  bars.push({
+    what: `${part}: wait for the current turn, p99`,
+    found: waitP99,
+    unit: 'ms',
+    note: `${turns} turns`,
+  });
+  for (const { began, mostlyIn, ms } of long.filter(({ ms: [longest = 0] }) => longest >= SHOWN_MS)) {
+    const above = ms.filter((each) => each > TURN_MS).length;
+    bars.push({
+      what: began,
+      found: ms[0] ?? 0,
+      unit: 'ms',
+      limit: TURN_MS,
+      note: `${above} of ${ms.length} above it, median ${shown(median(ms))} ms${mostlyIn === began ? '' : `; mostly in ${mostlyIn}`}`,
+    });
+  }
+}
+
+report(
+  'periodic tasks',
+  await serve.watched(async () => {
+    // Few connections: a turn answers all requests that have arrived.
+    // A busy machine may cause a 503: the requests are not what is measured.
+    const asking = runWrk({ port, script, connections: 4, seconds }).catch(() => {});
+    for (let second = 0; second < seconds; second += 5) {
+      await sleep(5000);
+      await serve.metrics();
+    }
+    await asking;
+  }),
+);
+const authorization = { authorization: `Bearer ${filled.token}` };
+report('the first search', await serve.watched(untilSearched));
+report(
+  'publications of a region, with searches',
+  await serve.watched(async () => {
+    for (let i = 0; i < 10; i++) {
+      const region = filled.regions[i * 7] ?? 0;
+      await sql`update machines set price = price * 1.01 where region_id = ${region}`;
+      await sql`update regions set version = version + 1 where id = ${region}`;
+      await publisher.publish();
+      for (let search = 0; search < 10; search++) {
+        await fetchAnswer(port, `/v1/machines/search?min_cpu=${search + 1}&limit=500`, authorization);
+        await fetchAnswer(port, `/v1/machines/${filled.machine}/terms`, authorization);
+        await sleep(50);
+      }
+    }
+  }),
+);
+process.stdout.write(table(bars));
+process.exitCode = bars.some((bar) => verdict(bar) === 'MISSED') ? 1 : 0;
+
+async function untilSearched(): Promise<void> {
+  for (let attempts = 0; attempts < 60; attempts++) {
+    const { status } = await fetchAnswer(port, '/v1/machines/search?min_cpu=2', authorization);
+    if (status === 200) return;
+    await sleep(500);
+  }
+  throw new Error(`a search of provider ${PROVIDER} is not answered`);
+}
