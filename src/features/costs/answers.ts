@@ -21,7 +21,7 @@ import {
   type WantedSaving,
 } from '../../market/market.ts';
 import { type Answer, type MaybePromise, type Tier, Unavailable } from '../../snapshot/document/answer.ts';
-import { jsonBody } from '../../snapshot/document/body.ts';
+import { jsonBody, longBody } from '../../snapshot/document/body.ts';
 import type { Documents } from '../../snapshot/read/documents.ts';
 import {
   alternativesDocument,
@@ -30,6 +30,7 @@ import {
   identityOf,
   POSITION_FORM,
   positionIn,
+  shownCost,
 } from './documents.ts';
 import { costHistory, type TimeSpan } from './history.ts';
 import type { AlternativesDocument } from './schemas.ts';
@@ -120,7 +121,7 @@ export function costsReader({ documents, catalogue, books, memoryLimit, now = Da
       const found = await read(organizationId, (db) =>
         readOneCluster(db, organizationId, { slug }, question, now()),
       );
-      return found && answerOf(found.marks, costDocument(found.cluster, found.machine, question));
+      return found && answerOf(found.marks, jsonBody(costDocument(found.cluster, found.machine, question)));
     },
 
     async alternatives(
@@ -142,7 +143,7 @@ export function costsReader({ documents, catalogue, books, memoryLimit, now = Da
       });
       if (!found) return undefined;
       const { marks, than, book, sameRegion } = found;
-      if (!than) return answerOf(marks, alternativesDocument(found, question, wanted, undefined));
+      if (!than) return answerOf(marks, jsonBody(alternativesDocument(found, question, wanted, undefined)));
       const state = await catalogue.get();
       const currency = state.index.regions[0]?.currency;
       if (currency !== undefined && currency !== marks.currency)
@@ -153,7 +154,7 @@ export function costsReader({ documents, catalogue, books, memoryLimit, now = Da
       const candidates = { sameRegion, ...candidatesOfIndex(view, than, ofIndex) };
       const document = alternativesDocument(found, question, wanted, candidates);
       const places = placesOf(document, state);
-      return answerOf(marks, document, places.length === 0 ? null : state.asOf(places));
+      return answerOf(marks, jsonBody(document), places.length === 0 ? null : state.asOf(places));
     },
 
     /** Returns undefined for a cursor of another question. */
@@ -166,7 +167,8 @@ export function costsReader({ documents, catalogue, books, memoryLimit, now = Da
         cursor === undefined ? undefined : positionIn(readCursor(question, cursor, 0, POSITION_FORM)?.text);
       if (cursor !== undefined && !after) return undefined;
       const { costs, marks, tier } = await currentCosts(organizationId, question);
-      return { ...answerOf(marks, costsDocument(costs, question, limit, after)), tier };
+      const document = costsDocument(costs, question, limit, after);
+      return { ...answerOf(marks, await longBody(document, 'clusters', shownCost)), tier };
     },
 
     async history(
@@ -184,18 +186,18 @@ export function costsReader({ documents, catalogue, books, memoryLimit, now = Da
         const prices = await readPriceHistory(db, machine.stored.id, from);
         const asked = { question, entries, span: { ...span, from } };
         const steps = costHistory(cluster, machine.stored, prices, asked);
-        return answerOf(marks, { cluster: identityOf(cluster), ...given, steps });
+        return answerOf(marks, jsonBody({ cluster: identityOf(cluster), ...given, steps }));
       });
     },
   };
 }
 
 /** Returns an answer that states the oldest time of its inputs. @param other of inputs that the marks do not name; null: there are none */
-function answerOf(marks: Marks, document: unknown, other: string | null | undefined = null): Answer {
+function answerOf(marks: Marks, body: Answer['body'], other: string | null | undefined = null): Answer {
   const times = other === null ? [marks.asOf] : [marks.asOf, other ?? null];
   const known = times.filter((time) => time !== null);
   return {
-    body: jsonBody(document),
+    body,
     tier: 'postgres',
     asOf: known.length < times.length ? undefined : known.sort()[0],
     currency: marks.currency ?? undefined,

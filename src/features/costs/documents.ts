@@ -116,13 +116,13 @@ export function positionIn(text = ''): Position | undefined {
   return perMonth === undefined || slug === undefined ? undefined : { perMonth: BigInt(perMonth), slug };
 }
 
-/** @param after the last cluster of the page before */
+/** The clusters are to be shown, see `shownCost`. @param after the last cluster of the page before */
 export function costsDocument(
   { costs, total, providers, regions }: OrganizationCosts,
   question: PriceQuestion,
   limit: number,
   after?: Position,
-): CostsDocument {
+): Omit<CostsDocument, 'clusters'> & { readonly clusters: readonly CostOfCluster[] } {
   const start = after ? firstWhere(0, costs.length, (i) => isBehind(costs[i] as CostOfCluster, after)) : 0;
   const page = costs.slice(start, start + limit);
   const last = start + limit < costs.length ? page.at(-1) : undefined;
@@ -135,7 +135,7 @@ export function costsDocument(
       region: { name, code },
       ...shownSum(of),
     })),
-    clusters: page.map(shownCost),
+    clusters: page,
     next: last ? writeCursor(question, [], `${last.known.perMonth} ${last.cluster.slug}`) : null,
   };
 }
@@ -149,7 +149,7 @@ const shownSum = ({ clusters, incomplete, known }: Total) => ({
   ...shownTotal(known, incomplete === 0),
 });
 
-function shownCost({
+export function shownCost({
   cluster,
   machine,
   known,

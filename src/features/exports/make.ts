@@ -30,7 +30,7 @@ export type Made =
   | { readonly outcome: 'busy' };
 
 const ROWS_AT_ONCE = 2000;
-const CHUNK_BYTES = 256 * 1024;
+const CHUNK_BYTES = 64 * 1024;
 /** Milliseconds of silence after which PostgreSQL ends the connection of a maker that hangs. */
 const SILENT_AT_MOST_MS = 120_000;
 const TEXTS: readonly ExportFormat[] = ['ndjson', 'csv'];

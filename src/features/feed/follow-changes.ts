@@ -117,7 +117,9 @@ const PAGE = 500;
 /** Milliseconds between two reads while the feed has followers. Messages of the cache cause earlier reads. */
 const POLL_MS = 1000;
 /** Followers are in groups. Within a second `tick` reaches one group after the other. */
-const GROUPS = 10;
+const GROUPS = 50;
+/** Milliseconds of delivering in a slice. Node writes to the connections afterwards, which takes several times as long. */
+const DELIVERING_MS = 0.2;
 
 interface FeedTailOptions {
   readonly run: RunRead;
@@ -348,7 +350,7 @@ export class FeedTail implements Disposable {
       }
       return batch;
     };
-    const slice = new Slice();
+    const slice = new Slice(DELIVERING_MS);
     for (const follower of this.#followers.flatMap((group) => [...group])) {
       const { scope, position } = follower;
       if (position >= next.position) continue;

@@ -14,6 +14,7 @@ import {
   JOIN_OF_CLUSTER,
   MACHINE_JSON,
 } from '../../db/published-rows.ts';
+import { Slice } from '../../domain/event-loop.ts';
 import { Unavailable } from '../../snapshot/document/answer.ts';
 import type { Reads } from '../../snapshot/read/postgres-reads.ts';
 
@@ -319,7 +320,8 @@ export class FeedReads {
       withOrganizations: true,
     });
     await this.#checkNotPruned(after, [page]);
-    return { ...merge(this.#feedOf(page.head), page, [], limit), organizations: page.organizations };
+    const merged = await merge(this.#feedOf(page.head), page, [], limit);
+    return { ...merged, organizations: page.organizations };
   }
 
   /**
@@ -345,7 +347,7 @@ export class FeedReads {
     const [first, ...others] = pages;
     if (!first) throw new Error('unreachable: a token without a scope is refused');
     await this.#checkNotPruned(after, pages);
-    const merged = merge(this.#feedOf(first.head), first, others, limit);
+    const merged = await merge(this.#feedOf(first.head), first, others, limit);
     return { ...merged, changes: merged.changes.filter((change) => isFor(change, scope)) };
   }
 
@@ -372,7 +374,12 @@ function isGone(after: Cursor, { lineage, pruned }: FeedHead): boolean {
 }
 
 /** Merges pages in one order, up to the last position that all pages cover. */
-function merge(feed: Feed, first: FeedPage, others: readonly FeedPage[], limit: number): ChangesPage {
+async function merge(
+  feed: Feed,
+  first: FeedPage,
+  others: readonly FeedPage[],
+  limit: number,
+): Promise<ChangesPage> {
   const pages = [first, ...others];
   const known = Math.min(...pages.map(({ next }) => next));
   const found = pages.flatMap((page) => page.rows);
@@ -380,8 +387,14 @@ function merge(feed: Feed, first: FeedPage, others: readonly FeedPage[], limit: 
   const isCut = rows.length > limit;
   const taken = isCut ? rows.slice(0, limit) : rows;
   const position = isCut ? (taken.at(-1)?.position ?? known) : known;
+  const changes: Change[] = [];
+  const slice = new Slice();
+  for (const row of taken) {
+    changes.push(...changesOf(feed, row));
+    if (slice.isOver) await slice.next();
+  }
   return {
-    changes: taken.flatMap((row) => changesOf(feed, row)),
+    changes,
     next: { feed, position },
     more: isCut || rows.length < found.length || pages.some((page) => page.more),
     currency: first.head.currency ?? undefined,

@@ -19,7 +19,7 @@ import {
   search,
 } from '../../market/market.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
-import { jsonBody } from '../../snapshot/document/body.ts';
+import { jsonBody, longBody } from '../../snapshot/document/body.ts';
 import type { PricedMachine, RamUnit, Recommendation, RecommendDocument, SearchDocument } from './schema.ts';
 
 export interface SearchQuestion {
@@ -46,6 +46,9 @@ export interface RecommendQuestion {
 const VERSION_LENGTH = 8;
 const VERSION_FORM = /^[\w-]{8}$/;
 
+/** More machines are shown in slices: each takes two microseconds. */
+const MACHINES_AT_ONCE = 100;
+
 export type SearchAnswers = ReturnType<typeof searchAnswers>;
 
 /** Answers about the machines of all regions. Its methods may reject with `Unavailable`. */
@@ -63,14 +66,20 @@ export function searchAnswers(market: ReadableMarket) {
         const { rows, next } = search(priced.view, filters, sort, limit, after);
         const version = versionOf(priced);
         const begun = version.slice(0, VERSION_LENGTH);
-        const found: SearchDocument = {
-          machines: rows.map((row) => machineDocument(priced, row, term, fields)),
+        const found: Omit<SearchDocument, 'machines'> & { readonly machines: readonly number[] } = {
+          machines: rows,
           next: next ? writeCursor(question, [next.key, next.price, next.id], begun) : null,
           ram_unit: ramUnit,
           version,
           moved: place !== undefined && place.text !== begun,
         };
-        return answer(state, placesBehind(priced.view, rows, filters), found);
+        const shown = (row: number) => machineDocument(priced, row, term, fields);
+        const body =
+          rows.length > MACHINES_AT_ONCE
+            ? longBody(found, 'machines', shown)
+            : jsonBody({ ...found, machines: rows.map(shown) });
+        const places = placesBehind(priced.view, rows, filters);
+        return whenThere(body, (made) => answer(state, places, made));
       }),
 
     recommend: (request: RecommendQuestion): MaybePromise<Answer> =>
@@ -86,7 +95,7 @@ export function searchAnswers(market: ReadableMarket) {
           version: versionOf(priced),
         };
         const rows = billed.map(({ row }) => row);
-        return answer(state, placesBehind(priced.view, rows, filters), found);
+        return answer(state, placesBehind(priced.view, rows, filters), jsonBody(found));
       }),
   };
 }
@@ -138,9 +147,9 @@ function billInNumbers({ machine, bill }: Billed, needs: Needs): Omit<Recommenda
   };
 }
 
-function answer(state: SearchState, places: readonly number[], document: unknown): Answer {
+function answer(state: SearchState, places: readonly number[], body: Answer['body']): Answer {
   const { index, tier } = state;
-  return { body: jsonBody(document), tier, asOf: state.asOf(places), currency: index.regions[0]?.currency };
+  return { body, tier, asOf: state.asOf(places), currency: index.regions[0]?.currency };
 }
 
 /** Returns the identity of a question for its cursors. Equal filters have equal identities in any order. */

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, gzip, constants as zlib } from 'node:zlib';
+import { Slice } from '../../domain/event-loop.ts';
 import type { EncodedBody } from './answer.ts';
 
 /** Smaller bodies are not compressed: the header would cost more than it saves. */
@@ -65,6 +66,32 @@ export function hashOf(body: Buffer): string {
 /** Returns the body of an answer that no document has. Its codings are made on the first request for one. */
 export function jsonBody(document: unknown): Body {
   const identity = Buffer.from(JSON.stringify(document));
+  return new Body(identity, hashOf(identity), undefined);
+}
+
+/**
+ * The same for a document with a long list, whose elements are shown and written in slices.
+ * @param list the field of the document that has the elements
+ */
+export async function longBody<List extends string, Element>(
+  document: Readonly<Record<List, readonly Element[]>>,
+  list: List,
+  shown: (element: Element) => unknown,
+): Promise<Body> {
+  const elements: string[] = [];
+  const slice = new Slice();
+  for (const element of document[list]) {
+    elements.push(JSON.stringify(shown(element)));
+    if (slice.isOver) await slice.next();
+  }
+  const fields = Object.entries(document)
+    .filter(([, value]) => value !== undefined)
+    .map(([field, value]) => {
+      const text = field === list ? `[${elements.join(',')}]` : JSON.stringify(value);
+      return `${JSON.stringify(field)}:${text}`;
+    });
+  await slice.next();
+  const identity = Buffer.from(`{${fields.join(',')}}`);
   return new Body(identity, hashOf(identity), undefined);
 }
 

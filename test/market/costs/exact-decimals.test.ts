@@ -4,7 +4,12 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { pricePerMinute } from '../../../src/domain/prices/price.ts';
 import { storedTerm } from '../../../src/domain/prices/term.ts';
-import { alternativesDocument, costDocument, costsDocument } from '../../../src/features/costs/documents.ts';
+import {
+  alternativesDocument,
+  costDocument,
+  costsDocument,
+  shownCost,
+} from '../../../src/features/costs/documents.ts';
 import { listPrices } from '../../../src/features/costs/list-prices.ts';
 import { databaseAnswers } from '../../../src/features/databases/answers.ts';
 import { searchAnswers } from '../../../src/features/search/answers.ts';
@@ -155,7 +160,10 @@ function read({ machines, discount, nodes, plan }: Given) {
   const search = searchAnswers({ catalogue, books: new PriceBooks({ documents }) });
   return {
     cost: () => costDocument(cluster, priced, NOW),
-    costs: async () => costsDocument(await organizationCosts(inputs, NOW, AT), NOW, 10),
+    costs: async () => {
+      const document = costsDocument(await organizationCosts(inputs, NOW, AT), NOW, 10);
+      return { ...document, clusters: document.clusters.map(shownCost) };
+    },
     alternatives,
     recommended: () =>
       json(

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import type { DiskSizeUnit } from '../../../src/domain/cluster.ts';
 import { overlap, type PriceBookEntry } from '../../../src/domain/prices/price-book.ts';
 import { PRICE_TERMS, type PriceTerm, TERMS } from '../../../src/domain/prices/term.ts';
-import { costDocument, costsDocument } from '../../../src/features/costs/documents.ts';
+import { costDocument, costsDocument, shownCost } from '../../../src/features/costs/documents.ts';
 import type { StoredCluster, StoredMachine } from '../../../src/market/costs/inputs.ts';
 import {
   clusterSummer,
@@ -247,7 +247,8 @@ it('costs of an organization are the sums of its clusters, the most expensive fi
       const question: PriceQuestion = { term, prices: 'own', at: new Date(at).toISOString() };
       const inputs = inputsOf(of, all, entries, question);
       const applying = bookFor(entries, question, at);
-      const shown = costsDocument(await organizationCosts(inputs, question, at), question, 1000);
+      const document = costsDocument(await organizationCosts(inputs, question, at), question, 1000);
+      const shown = { ...document, clusters: document.clusters.map(shownCost) };
       const singles = all.map((each) =>
         costDocument(each, pricedMachine(each.machineId, inputs, applying), question),
       );
