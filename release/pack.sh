@@ -10,6 +10,6 @@ folder=$(cd "$folder" && pwd)
 for package in . packages/client packages/mcp; do
   (cd "$package" && npm pack --silent --pack-destination "$folder")
 done
-npm run --silent release:sbom -- "$folder/fleetbook.cdx.json"
+node release/sbom.ts "$folder/fleetbook.cdx.json"
 cp .vex/fleetbook.openvex.json "$folder/"
 (cd "$folder" && sha256sum -- *.tgz *.json > SHA256SUMS && cat SHA256SUMS)
