@@ -109,8 +109,9 @@ describe('the catalogue in memory', () => {
     expect([plain.termRows.size, plain.regions[0]?.terms]).toEqual([0, undefined]);
     const one: StoredTerms = { terms: { spot: { price: '1', upfront: null, source: SOURCE } } };
     const rich = worlds.indexOf(emptyIndex(), withTerms(new Map([[1, byId]]), [one]));
-    // A row of the term, its price by id, and its time by id.
-    expect(indexBytes(rich) - indexBytes(plain)).toBe(byId.length * (36 + 12 + 12));
+    // A row of the term, its price by id, and its time by id; and the rows by id.
+    const ofIds = 4 * (Math.max(...byId.map(({ id }) => id)) + 1);
+    expect(indexBytes(rich) - indexBytes(plain)).toBe(byId.length * (36 + 12 + 12) + ofIds);
   });
 
   it('has the prices of a region without the amounts of the source', () => {
