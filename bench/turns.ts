@@ -13,8 +13,11 @@ import { parseArgs } from 'node:util';
 import { fetchAnswer } from './read/capture.ts';
 import { fill, openPublisher, PROVIDER } from './read/fill.ts';
 import { startFleetbook } from './read/fleetbook.ts';
+import { runPace } from './read/pace-run.ts';
+import { startBare } from './read/peers.ts';
+import { WATCHED, watchTurns } from './read/program.ts';
 import { cycleScript, runWrk } from './read/wrk.ts';
-import { type Bar, median, shown, table, verdict } from './support/bar.ts';
+import { type Bar, median, shown, spread, table, unsteady, verdict } from './support/bar.ts';
 import { startServers } from './support/servers.ts';
 import type { WatchedTurns } from './support/watch-turns.ts';
 
@@ -38,6 +41,9 @@ const SHOWN_MS = 1.5;
 /** Milliseconds of a turn of a periodic task. */
 const TURN_MS = 2;
 const AT_ONCE = 16;
+/** Hot answers a second, and rounds, of the comparison with a bare server. */
+const RATE = 1000;
+const ROUNDS = 5;
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 
 await using opened = new AsyncDisposableStack();
@@ -114,6 +120,7 @@ report(
     await asking;
   }),
 );
+await compareWithBare();
 const authorization = { authorization: `Bearer ${filled.token}` };
 report('the first search', await serve.watched(untilSearched));
 report(
@@ -134,6 +141,38 @@ report(
 );
 process.stdout.write(table(bars));
 process.exitCode = bars.some((bar) => verdict(bar) === 'MISSED') ? 1 : 0;
+
+/** Compares the wait for the current turn at a fixed rate of hot answers: other programs do not change it, as they do the p99. */
+async function compareWithBare(): Promise<void> {
+  const [first] = clustersOf;
+  if (!first) throw new Error('unreachable: there are organizations');
+  const answer = await fetchAnswer(port, first.path, first.headers);
+  await using bare = await startBare(folder, { clusters: answer }, 'server', WATCHED);
+  const waits: Record<'fleetbook' | 'bare', number[]> = { fleetbook: [], bare: [] };
+  const logFile = join(folder, 'pace.log');
+  for (let round = 0; round <= ROUNDS; round++)
+    for (const [name, server, at] of [
+      ['fleetbook', serve, port],
+      ['bare', bare, Number(bare.details.clusters)],
+    ] as const) {
+      const task = { ...first, port: at, rate: RATE, seconds: 3, sleeps: true };
+      const { waitP99 } = await watchTurns(server, () => runPace(task, logFile));
+      if (round > 0) waits[name].push(waitP99);
+    }
+  const ratios = waits.fleetbook.map((wait, round) => wait / (waits.bare[round] ?? Number.NaN));
+  bars.push(
+    { what: `wait at ${RATE} hot answers a second, p99`, found: median(waits.fleetbook), unit: 'ms' },
+    { what: 'the same: bare node:http', found: median(waits.bare), unit: 'ms', note: spread(waits.bare) },
+    {
+      what: 'wait at a fixed rate / bare node:http',
+      found: median(ratios),
+      unit: '×',
+      limit: 1.5,
+      note: spread(ratios),
+      unsure: unsteady('bare node:http', waits.bare),
+    },
+  );
+}
 
 async function untilSearched(): Promise<void> {
   for (let attempts = 0; attempts < 60; attempts++) {

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../../src/processes/port.ts';
 import type { WatchedTurns } from '../support/watch-turns.ts';
-import { type Program, ROOT, startProgram } from './program.ts';
+import { type Program, ROOT, startProgram, WATCHED, watchTurns } from './program.ts';
 
 export const CLI = join(ROOT, 'dist/src/cli.js');
 
@@ -17,7 +17,6 @@ export interface Fleetbook extends Program {
   watched(work: () => Promise<unknown>): Promise<WatchedTurns>;
 }
 
-const WATCH = join(ROOT, 'bench/support/watch-turns.ts');
 const OPS_TOKEN = 'the-operators-token-of-the-benchmark';
 
 /** @throws Error if dist is missing or `serve` does not start */
@@ -34,7 +33,7 @@ export async function startFleetbook(options: {
   const opsPort = await freePort();
   const program = await startProgram({
     args: [
-      ...(isWatched ? ['--import', WATCH, join(ROOT, 'src/cli.ts')] : [CLI]),
+      ...(isWatched ? [...WATCHED, join(ROOT, 'src/cli.ts')] : [CLI]),
       'serve',
       ...(processes === undefined ? [] : ['--processes', String(processes)]),
     ],
@@ -42,26 +41,12 @@ export async function startFleetbook(options: {
     logFile: options.logFile,
     ...(options.core === undefined ? {} : { core: options.core }),
   });
-  const { child } = program;
   return {
     ...program,
     port: Number(program.details.port),
     tiers: async () => tiersOf(await readMetrics(opsPort)),
     metrics: () => readMetrics(opsPort),
-    async watched(work) {
-      const { promise, resolve } = Promise.withResolvers<WatchedTurns>();
-      const listen = (message: unknown) => {
-        const { watched } = message as { watched?: WatchedTurns };
-        if (watched) resolve(watched);
-      };
-      child.on('message', listen);
-      child.send('watch');
-      await work();
-      child.send('watched');
-      const found = await promise;
-      child.off('message', listen);
-      return found;
-    },
+    watched: (work) => watchTurns(program, work),
   };
 }
 

@@ -35,7 +35,7 @@ export async function measureTail(scene: Scene): Promise<Paced> {
     if (round > 0) most.push(perSecond);
   }
   const ports = { fleetbook: fleetbook.port, bare: Number(bare.details.list) };
-  return paceRounds({ rounds, seconds: 2 * seconds, most, path, headers, ports, folder, say });
+  return await paceRounds({ rounds, seconds: 2 * seconds, most, path, headers, ports, folder, say });
 }
 
 export async function paceRounds(options: {

@@ -45,17 +45,18 @@ export async function startPeers(scene: Scene, answers: Readonly<Record<string, 
   };
 }
 
-/** The port of each answer is in the details, by its id. @param core that of the load measures the load itself */
+/** The port of each answer is in the details, by its id. @param core that of the load measures the load itself @param args of Node */
 export async function startBare(
   folder: string,
   answers: Readonly<Record<string, Answer>>,
   core: 'server' | 'load' = 'server',
+  args: readonly string[] = [],
 ): Promise<Program> {
   const file = join(folder, 'answers.json');
   const all = Object.entries(answers).map(([id, answer]) => [id, stored(answer)]);
   await writeFile(file, JSON.stringify(Object.fromEntries(all)));
-  const args = [join(import.meta.dirname, 'programs/bare.ts'), file];
-  return startProgram({ args, logFile: join(folder, 'servers.log'), core });
+  const script = [join(import.meta.dirname, 'programs/bare.ts'), file];
+  return startProgram({ args: [...args, ...script], logFile: join(folder, 'servers.log'), core });
 }
 
 async function fillPlainRedis(

@@ -5,6 +5,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { findProgram } from '../../src/processes/find-program.ts';
 import { messageOf, type ReadyDetails } from '../../src/processes/ipc.ts';
+import type { WatchedTurns } from '../support/watch-turns.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
 
@@ -38,6 +39,25 @@ export interface ProgramOptions {
   /** File of its standard error, as with a service manager. */
   readonly logFile: string;
   readonly core?: 'server' | 'load' | 'any';
+}
+
+/** Arguments of Node for a program whose turns are to be watched. */
+export const WATCHED = ['--import', join(ROOT, 'bench/support/watch-turns.ts')] as const;
+
+/** Returns the long turns of a program's event loop during the work. It needs `WATCHED`. */
+export async function watchTurns({ child }: Program, work: () => Promise<unknown>): Promise<WatchedTurns> {
+  const { promise, resolve } = Promise.withResolvers<WatchedTurns>();
+  const listen = (message: unknown) => {
+    const { watched } = message as { watched?: WatchedTurns };
+    if (watched) resolve(watched);
+  };
+  child.on('message', listen);
+  child.send('watch');
+  await work();
+  child.send('watched');
+  const found = await promise;
+  child.off('message', listen);
+  return found;
 }
 
 const START_MS = 30_000;
