@@ -2,7 +2,7 @@
  * Decides what is a problem of a source or of the workers. The console's overview, `doctor`, `status` and the conditions of alerts
  * show only what this file finds, so none of them contradicts another.
  */
-import { EXCLUSION_MEANINGS } from '../domain/exclusion.ts';
+import { EXCLUSION_MEANINGS } from '../domain/machine.ts';
 import type { PricedSource } from '../domain/prices/exchange-rates.ts';
 import { COUNTED, FAILURES_IN_ROW, type Pause } from '../domain/source.ts';
 import { span } from '../domain/text/time-span.ts';

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { OfferedPlan } from '../../src/domain/database-plan.ts';
-import type { ExclusionReason } from '../../src/domain/exclusion.ts';
-import type { Offer } from '../../src/domain/machine.ts';
+import type { ExclusionReason, Offer } from '../../src/domain/machine.ts';
 import type { MachineFacts } from '../../src/domain/machine-facts.ts';
 import type { BillingPeriod } from '../../src/domain/prices/price.ts';
 import type { OfferedRegionPrice } from '../../src/domain/prices/region-price.ts';

@@ -1,5 +1,4 @@
-import type { ExclusionReason } from '../../src/domain/exclusion.ts';
-import type { Offer } from '../../src/domain/machine.ts';
+import type { ExclusionReason, Offer } from '../../src/domain/machine.ts';
 import type { SourcePrice } from '../../src/domain/prices/price.ts';
 import { type CatalogueCase, fixture } from './catalogue-case.ts';
 

@@ -1,7 +1,7 @@
 /** Mutated payloads through the whole sync into PostgreSQL: published data has passed the guards, and recovers. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { limitBroken } from '../../src/domain/exclusion.ts';
+import { limitBroken } from '../../src/domain/machine.ts';
 import { type CatalogueItem, SourceError } from '../../src/sources/source.ts';
 import { DEFAULT_GUARD_LIMITS } from '../../src/sync/guards.ts';
 import { openScene, type Scene } from '../sync/scene.ts';

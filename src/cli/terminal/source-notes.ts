@@ -1,6 +1,6 @@
 /** Texts about sources that several commands and processes print. */
 import type { SourceStatus } from '../../db/sources.ts';
-import { EXCLUSION_MEANINGS } from '../../domain/exclusion.ts';
+import { EXCLUSION_MEANINGS } from '../../domain/machine.ts';
 import { groupReasons, type ReasonGroup, type RejectedKey } from '../../domain/rejected-rows.ts';
 import type { Disabling, Pause } from '../../domain/source.ts';
 import type { SyncResult } from '../../sync/pipeline.ts';

@@ -1,4 +1,4 @@
-import type { ExclusionReason } from '../../domain/exclusion.ts';
+import type { ExclusionReason } from '../../domain/machine.ts';
 import type { Decider } from '../../domain/operator.ts';
 import type { SourcePrice } from '../../domain/prices/price.ts';
 import { auditRow } from '../audit.ts';

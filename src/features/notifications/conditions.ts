@@ -18,7 +18,7 @@ import { alerts } from '../../db/schema.ts';
 import type { SourceStatus } from '../../db/sources.ts';
 import { dirtyDocumentCounts } from '../../db/versions.ts';
 import type { Condition } from '../../domain/alert.ts';
-import { RETIREMENT_NOTICE_DAYS } from '../../domain/exclusion.ts';
+import { RETIREMENT_NOTICE_DAYS } from '../../domain/machine.ts';
 import { timeInWords } from '../../domain/machine-facts.ts';
 import type { Pause } from '../../domain/source.ts';
 import { noun } from '../../domain/text/quantities.ts';

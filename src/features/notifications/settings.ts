@@ -4,7 +4,7 @@ import type { Environment, WithSections } from '../../config/config.ts';
 import { httpUrl, isHttpUrl, oneOf, text } from '../../config/setting-values.ts';
 import { type SettingDefinitions, secret, setting, valuesOf } from '../../config/settings.ts';
 import { variable } from '../../config/sources-file.ts';
-import { RETIREMENT_NOTICE_DAYS } from '../../domain/exclusion.ts';
+import { RETIREMENT_NOTICE_DAYS } from '../../domain/machine.ts';
 import { FAILURES_IN_ROW } from '../../domain/source.ts';
 import { type Receiver, readSecret, SECRET_FORM } from './send.ts';
 

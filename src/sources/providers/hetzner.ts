@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { type ExclusionReason, hasEnded } from '../../domain/exclusion.ts';
-import { memory } from '../../domain/machine.ts';
+import { type ExclusionReason, hasEnded, memory } from '../../domain/machine.ts';
 import { product } from '../../domain/prices/price.ts';
 import { anotherPage, nothingListed, pageOf, pagesByNumber, wholeList } from '../http/lists.ts';
 import { architecture, cpuKind, diskIn, trafficIn } from '../schema/facts.ts';

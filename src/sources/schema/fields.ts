@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isNever } from '../../domain/exclusion.ts';
+import { isNever } from '../../domain/machine.ts';
 import { decimal, product, type SourcePrice } from '../../domain/prices/price.ts';
 import { COUNTRY } from '../../domain/region-country.ts';
 

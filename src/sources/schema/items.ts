@@ -1,6 +1,5 @@
 import type { z } from 'zod';
-import type { ExclusionReason } from '../../domain/exclusion.ts';
-import type { Offer } from '../../domain/machine.ts';
+import type { ExclusionReason, Offer } from '../../domain/machine.ts';
 import type { MachineFacts } from '../../domain/machine-facts.ts';
 import { isPositive } from '../../domain/prices/price.ts';
 import type { CatalogueItem, RejectedRow, UnreadRegion } from '../source.ts';

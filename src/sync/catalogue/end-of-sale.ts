@@ -10,7 +10,7 @@ import { stateBefore } from './match.ts';
 const m = alias(machines, 'm');
 const r = alias(regions, 'r');
 
-/** The rule of domain/exclusion.ts. `least` ignores nulls, and has an index. */
+/** The rule of domain/machine.ts. `least` ignores nulls, and has an index. */
 const END = sql`least(${m.orderableUntil}, ${m.retiresAt})`;
 
 /** Reasons that the end of a sale replaces: the machine could return from each of them. */

@@ -8,8 +8,7 @@ import { factColumns, minutePrice, statedPrice } from '../../db/schema/shared-co
 import { machines, regions } from '../../db/schema.ts';
 import type { StatedPlan } from '../../domain/database-plan.ts';
 import { Slice, WORKER_SLICE_MS } from '../../domain/event-loop.ts';
-import { hasEnded, isStock, limitBroken } from '../../domain/exclusion.ts';
-import type { Offer } from '../../domain/machine.ts';
+import { hasEnded, isStock, limitBroken, type Offer } from '../../domain/machine.ts';
 import { FACT_FIELDS, type MachineFacts } from '../../domain/machine-facts.ts';
 import {
   amountIn,

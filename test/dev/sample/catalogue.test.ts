@@ -6,8 +6,7 @@ import {
   SAMPLE_ORGANIZATION,
   startSampleUpstream,
 } from '../../../src/dev/sample/upstream.ts';
-import { hasEnded, limitBroken } from '../../../src/domain/exclusion.ts';
-import type { Offer } from '../../../src/domain/machine.ts';
+import { hasEnded, limitBroken, type Offer } from '../../../src/domain/machine.ts';
 import { pricePerMinute } from '../../../src/domain/prices/price.ts';
 import { adapter as json } from '../../../src/sources/clusters/json.ts';
 import { NO_CREDENTIALS } from '../../../src/sources/credentials/provider.ts';

@@ -1,6 +1,6 @@
 /** Items that an adapter may yield for any answer. */
 import { planProblem } from '../../../src/domain/database-plan.ts';
-import { EXCLUSION_MEANINGS } from '../../../src/domain/exclusion.ts';
+import { EXCLUSION_MEANINGS } from '../../../src/domain/machine.ts';
 import { decimal, type SourcePrice } from '../../../src/domain/prices/price.ts';
 import type { OfferedRegionPrice } from '../../../src/domain/prices/region-price.ts';
 import type { CatalogueItem, ClusterItem } from '../../../src/sources/source.ts';

@@ -1,7 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { hasEnded, limitBroken } from '../../../src/domain/exclusion.ts';
-import type { Offer } from '../../../src/domain/machine.ts';
+import { hasEnded, limitBroken, type Offer } from '../../../src/domain/machine.ts';
 import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import { adapter as hetzner } from '../../../src/sources/providers/hetzner.ts';
 import { adapter as linode } from '../../../src/sources/providers/linode.ts';

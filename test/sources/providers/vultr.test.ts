@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { limitBroken } from '../../../src/domain/exclusion.ts';
+import { limitBroken } from '../../../src/domain/machine.ts';
 import { adapter } from '../../../src/sources/providers/vultr.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ExclusionReason } from '../../../src/domain/exclusion.ts';
+import type { ExclusionReason } from '../../../src/domain/machine.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { offer, openScene, region, type Scene } from '../scene.ts';
 

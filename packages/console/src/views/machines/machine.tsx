@@ -1,6 +1,6 @@
 /** One machine: size, facts, publication, prices and changes. */
 
-import { EXCLUSION_MEANINGS } from '../../../../../src/domain/exclusion.ts';
+import { EXCLUSION_MEANINGS } from '../../../../../src/domain/machine.ts';
 import { FACT_FIELDS, factInWords } from '../../../../../src/domain/machine-facts.ts';
 import type { MachineAnswer } from '../../../../../src/features/console/routes/answers.ts';
 import { useData } from '../../lib/data.ts';
