@@ -61,9 +61,12 @@ interface CurrentCosts {
   readonly tier: Tier;
 }
 
-/** About the bytes of a cluster with its cost, and of a machine. */
-const BYTES_PER_CLUSTER = 700;
-const BYTES_PER_MACHINE = 700;
+/**
+ * The bytes of a cluster with one disk and its cost, and of a machine. Measured with `--expose-gc` on Node 26: 10,000 clusters on
+ * 100, 2,000 and 10,000 machines take 3.8, 6.6 and 16.9 MB.
+ */
+const BYTES_PER_CLUSTER = 400;
+const BYTES_PER_MACHINE = 1400;
 
 export interface PageOfCosts {
   readonly limit: number;
