@@ -9,7 +9,7 @@ export default defineConfig({
     ...shared,
     name: 'faults',
     include: ['test/faults/**/*.test.ts'],
-    globalSetup: ['test/support/bundle.ts', 'test/faults/support/report.ts'],
+    globalSetup: ['test/support/servers.ts', 'test/support/bundle.ts', 'test/faults/support/report.ts'],
     reporters: ['./test/support/reporter.ts'],
     fileParallelism: false,
     testTimeout: 300_000,

@@ -1,5 +1,5 @@
 /**
- * Global set-up of both layers: finds Redis, starts one PostgreSQL with a migrated database to clone, builds the pages that
+ * Global set-up of all tests: finds Redis, starts one PostgreSQL with a migrated database to clone, builds the pages that
  * readers serve, and gives the tests a folder for temporary files.
  */
 import { execFileSync } from 'node:child_process';
