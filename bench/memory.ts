@@ -20,7 +20,7 @@ import {
   BYTES_PER_TOKEN,
 } from '../src/snapshot/read/budget.ts';
 import type { Documents } from '../src/snapshot/read/documents.ts';
-import type { CacheSubscription } from '../src/snapshot/read/link.ts';
+import type { CacheLink } from '../src/snapshot/read/link.ts';
 import { MachineRegions } from '../src/snapshot/read/machine-regions.ts';
 import { Consistency, DocumentMemory } from '../src/snapshot/read/memory.ts';
 import type { PostgresReads } from '../src/snapshot/read/postgres-reads.ts';
@@ -35,7 +35,7 @@ const subscription = {
   epoch: 1,
   confirmedAt: () => 0,
   run: async () => '7',
-} as Partial<CacheSubscription> as CacheSubscription;
+} as Partial<CacheLink> as CacheLink;
 
 /** Bytes of this process after garbage collection. */
 async function used(): Promise<number> {
@@ -163,7 +163,7 @@ async function pages() {
     now: Date.now,
     memoryLimit: 1e9,
   });
-  const lineage = new CacheKeys('bench', 1);
+  const lineage = new CacheKeys('bench');
   for (let i = 0; i < COUNT; i++) await entries.get(i * 256 + 1, lineage);
   return { entries, held: COUNT * 256 * 4 };
 }

@@ -104,9 +104,7 @@ async function measure(scene: Scene, { servers, sql, publisher }: Stage): Promis
   const starts = await measureStarts(scene, rounds + 1);
   const wanted = processesToMeasure();
   const processes = 'why' in wanted ? wanted : await measureProcesses(scene, wanted.count);
-  const changes = values.quick
-    ? { withMessages: 20, withoutMessages: 5 }
-    : { withMessages: 100, withoutMessages: 20 };
+  const changes = values.quick ? 20 : 100;
   const coherence = await measureCoherence(scene, sql, publisher, changes);
   const scale = values.scale
     ? await measureScale({ servers, redis, folder, starts: rounds + 1, say })

@@ -195,24 +195,14 @@ function processesBar(processes: Results['processes']): Bar {
   };
 }
 
-function coherenceBars({ readers, withMessages, withoutMessages, lost, older }: Coherence): Bar[] {
-  const p99 = (values: readonly number[]) => percentile(values, 0.99);
-  const range = (values: readonly number[]) =>
-    `median ${median(values).toFixed(0)}, worst ${percentile(values, 1).toFixed(0)} ms, ${values.length} changes`;
+function coherenceBars({ readers, delays, older }: Coherence): Bar[] {
   return [
     {
       what: `commit to visible on ${readers} readers, p99`,
-      found: p99(withMessages),
+      found: percentile(delays, 0.99),
       unit: 'ms',
       limit: 250,
-      note: range(withMessages),
-    },
-    {
-      what: 'the same, messages lost, p99',
-      found: p99(withoutMessages),
-      unit: 'ms',
-      limit: 1500,
-      note: `${range(withoutMessages)}, ${lost} messages lost`,
+      note: `median ${median(delays).toFixed(0)}, worst ${percentile(delays, 1).toFixed(0)} ms, ${delays.length} changes`,
     },
     { what: 'older answers after newer ones', found: older, unit: '', limit: 0, bound: 'exactly' },
   ];

@@ -52,11 +52,13 @@ async function count(sql: Sql, redis: Redis, tables: readonly string[]): Promise
   const [versions] = await sql<{ sum: string }[]>`
     select (select coalesce(sum(version), 0) from regions) + (select providers_version from lineage)
       + (select coalesce(sum(clusters_version), 0) from organizations) as sum`;
-  const keys = new CacheKeys(await readLineage(sql), 1);
+  const keys = new CacheKeys(await readLineage(sql));
+  const entries = await redis.xrange(keys.stream, '-', '+');
+  const isDocument = (what = '') => what === 'providers' || what.includes(':');
   return {
     rowsWritten: Number(written?.rows),
     versions: Number(versions?.sum),
-    documents: Number(await redis.get(keys.revision(0))),
+    documents: entries.filter(([, fields]) => isDocument(fields[5])).length,
   };
 }
 

@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { BadSetting, type Configured, databaseUrl } from '../config/settings.ts';
 import { redisProblem, type ServerSetting } from '../db/connection/server-problem.ts';
@@ -33,8 +32,6 @@ function redisOf(config: Configured, name: 'CACHE_REDIS_URL' | 'QUEUE_REDIS_URL'
 }
 
 /** Opens a connection. Logs a problem once as a warning, and its further attempts at debug. */
-export function openLoggedRedis(server: ServerSetting, use: 'subscriber', logger: Logger): Redis;
-export function openLoggedRedis(server: ServerSetting, use: RedisUse, logger: Logger): RedisClient;
 export function openLoggedRedis(server: ServerSetting, use: RedisUse, logger: Logger): RedisClient {
   let isLogged = false;
   const onError = (error: Error) => {

@@ -12,7 +12,7 @@ import type { Market } from '../market/market.ts';
 import type { OpsPart } from '../ops/feature-routes.ts';
 import type { MemoryBudget } from '../snapshot/read/budget.ts';
 import type { Documents } from '../snapshot/read/documents.ts';
-import type { CacheSubscription } from '../snapshot/read/link.ts';
+import type { CacheLink } from '../snapshot/read/link.ts';
 import type { PostgresReads } from '../snapshot/read/postgres-reads.ts';
 import type { Writing } from './actions/publish.ts';
 import type { Disposer } from './disposer.ts';
@@ -63,7 +63,7 @@ export interface ReaderContext {
   readonly logger: Logger;
   readonly closing: Disposer;
   readonly documents: Documents;
-  readonly subscription: CacheSubscription;
+  readonly subscription: CacheLink;
   readonly memory: MemoryBudget;
   readonly market: Market;
   /** Opens connections to the readers' database for the feature alone. @param connections how many at most */

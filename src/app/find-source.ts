@@ -2,7 +2,7 @@
 import type { FindSource, NextRun } from '../http/protocol/max-age.ts';
 import { SCHEDULES_KEY } from '../snapshot/document/keys.ts';
 import type { Documents } from '../snapshot/read/documents.ts';
-import type { CacheSubscription } from '../snapshot/read/link.ts';
+import type { CacheLink } from '../snapshot/read/link.ts';
 
 const READ_EVERY_MS = 1000;
 /** Most seconds until the next attempt if a run is overdue, and may end at any time. */
@@ -10,7 +10,7 @@ const OVERDUE_RETRY_AFTER_S = 60;
 
 export function sourceFinder(
   { freshness }: Pick<Documents, 'freshness'>,
-  subscription: Pick<CacheSubscription, 'commands'>,
+  subscription: Pick<CacheLink, 'commands'>,
   now: () => number = Date.now,
 ): FindSource {
   let schedules: Promise<Record<string, string> | undefined> | undefined;

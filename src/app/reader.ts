@@ -22,7 +22,7 @@ import { memoryBudget } from '../snapshot/read/budget.ts';
 import { Documents } from '../snapshot/read/documents.ts';
 import { Dump } from '../snapshot/read/dump.ts';
 import { watchLineage } from '../snapshot/read/lineage.ts';
-import { CacheSubscription } from '../snapshot/read/link.ts';
+import { CacheLink } from '../snapshot/read/link.ts';
 import { PostgresReads } from '../snapshot/read/postgres-reads.ts';
 import { catalogueReader, clusterReader } from '../snapshot/read/readers.ts';
 import { tokenVerifier } from '../snapshot/read/tokens.ts';
@@ -79,7 +79,7 @@ export async function composeReader(
   logger: Logger,
   onUnusable?: (kind: string) => void,
 ): Promise<Reader> {
-  // Loaded first: a feature must not miss a publication that the subscription receives.
+  // Loaded first: a feature must not miss a publication that the link receives.
   const [openers, { openReplica }] = await Promise.all([
     Promise.all(FEATURES.flatMap(({ read }) => read?.() ?? [])),
     import('../features/replica/replica.ts'),
@@ -92,9 +92,9 @@ export async function composeReader(
   const staleLimitMs = settings.STALE_LIMIT * 1000;
   const cache = cacheRedis(config);
   const subscription = closing.use(
-    new CacheSubscription({
+    new CacheLink({
       commands: withFence(openLoggedRedis(cache, 'reader', logger)),
-      subscriber: openLoggedRedis(cache, 'subscriber', logger),
+      stream: openLoggedRedis(cache, 'stream', logger),
       logger,
     }),
   );
@@ -169,7 +169,7 @@ function addDumpSeries(registry: Registry, dump: Dump): void {
 /** @param dump adds the tier, by which a monitor sees that the reader answers from its dump, and a failed write of the dump */
 async function readiness(
   documents: Documents,
-  subscription: CacheSubscription,
+  subscription: CacheLink,
   dump: Pick<Dump, 'isFailing'> | undefined,
 ) {
   let catalogue = 'ok';
@@ -190,9 +190,9 @@ async function readiness(
   return { ready: catalogue === 'ok', checks };
 }
 
-function cacheState({ linked, isConnected, publisher }: CacheSubscription): string {
-  if (linked) return 'ok';
-  return isConnected && publisher === 'silent' ? 'not linked: no worker reaches it' : 'not linked';
+function cacheState({ state }: CacheLink): string {
+  if (state === 'linked') return 'ok';
+  return state === 'following' ? 'not linked: no worker reaches it' : 'not linked';
 }
 
 /** Share of POSTGRES_READS for the primary, which also has the writes. */

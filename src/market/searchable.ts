@@ -3,7 +3,7 @@ import { steadyNow, withTimeout } from '../domain/clock.ts';
 import { type MaybePromise, type Tier, Unavailable } from '../snapshot/document/answer.ts';
 import type { Documents } from '../snapshot/read/documents.ts';
 import { boundedBy, later, merged, NO_STAMPS, type Stamps, timeBy } from '../snapshot/read/freshness.ts';
-import type { CacheSubscription } from '../snapshot/read/link.ts';
+import type { CacheLink } from '../snapshot/read/link.ts';
 import { UNLINKED_MAX_AGE_MS } from '../snapshot/read/memory.ts';
 import { type CatalogueIndex, emptyIndex, indexBytes } from './catalogue-index.ts';
 import { listedRegions, mergeRegions, SearchUnavailable, storedVersions, TooLarge } from './read-regions.ts';
@@ -24,7 +24,7 @@ export interface SearchCounts {
 
 export interface SearchableOptions {
   readonly documents: Documents;
-  readonly subscription: CacheSubscription;
+  readonly subscription: CacheLink;
   readonly logger: Logger;
   readonly now?: (() => number) | undefined;
   /** Most bytes of the index, a part of the memory for documents. */
@@ -44,7 +44,7 @@ const TOO_LARGE_MS = 60_000;
 const NO_EPOCH = -1;
 
 /**
- * The index that answers searches. The first search reads it, and messages of publications update it. Concurrent
+ * The index that answers searches. The first search reads it, and publications update it. Concurrent
  * publications are one update. Until an update is complete, searches get the earlier index.
  */
 export class Searchable {

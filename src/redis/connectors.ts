@@ -61,16 +61,6 @@ export class ServerConnector extends AbstractConnector {
   }
 }
 
-export function nextHost(hosts: readonly ServerHost[]): typeof ServerConnector {
-  // Processes begin with different hosts.
-  let next = Math.floor(Math.random() * hosts.length);
-  return class extends ServerConnector {
-    protected override target(): Target {
-      return hosts[next++ % hosts.length] as ServerHost;
-    }
-  };
-}
-
 /** The only method that opens connections to Sentinels. ioredis declares it private. */
 interface OpensSentinels {
   connectToSentinel(sentinel: Partial<SentinelAddress>, options?: RedisOptions): Redis;

@@ -1,28 +1,22 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { hostOf, redisProblem, type ServerSetting } from '../db/connection/server-problem.ts';
 import { type RedisAddress, redisAddress } from '../domain/servers/redis-address.ts';
-import {
-  hostWithoutConnection,
-  keepConnecting,
-  MasterConnector,
-  nextHost,
-  ServerConnector,
-} from './connectors.ts';
+import { hostWithoutConnection, keepConnecting, MasterConnector, ServerConnector } from './connectors.ts';
 
 /** One server, also the master behind Sentinels, or a Redis Cluster. */
 export type RedisClient = Redis | Cluster;
 
 /**
  * The use of a connection decides how it fails:
- * - `reader`: with the socket, without a queue. The cache subscription has an earlier deadline for each command.
- * - `subscriber`: RESP2. It reconnects without end. SUBSCRIBE and PING have 250 ms.
+ * - `reader`: with the socket, without a queue. The cache link has an earlier deadline for each command.
+ * - `stream`: with the socket, for commands that wait a second for entries. It reconnects without end.
  * - `publisher`: after seconds, because a large document takes time.
  * - `producer`: at once while the queue's Redis is away.
  * - `worker`: never. BullMQ requires it for blocking commands.
  *
  * `socketTimeout` detects a vanished server, which the kernel does only after a quarter of an hour.
  */
-export type RedisUse = 'reader' | 'subscriber' | 'publisher' | 'producer' | 'worker';
+export type RedisUse = 'reader' | 'stream' | 'publisher' | 'producer' | 'worker';
 
 type Options = Omit<RedisOptions, 'replyMapping'>;
 
@@ -64,14 +58,12 @@ const OPTIONS: Record<RedisUse, Options> = {
     disconnectTimeout: 250,
     maxRetriesPerRequest: 0,
   },
-  subscriber: {
-    protocol: 2,
-    // The cache subscription subscribes on each `ready` itself: ioredis hides a failure to do so.
-    autoResubscribe: false,
-    commandTimeout: 250,
+  stream: {
+    enableOfflineQueue: false,
+    socketTimeout: 2000,
     connectTimeout: 1000,
     disconnectTimeout: 250,
-    maxRetriesPerRequest: null,
+    maxRetriesPerRequest: 0,
   },
   publisher: {
     // A comparison reads the first line of every document.
@@ -92,8 +84,9 @@ const OPTIONS: Record<RedisUse, Options> = {
   worker: { connectTimeout: 5000, maxRetriesPerRequest: null },
 };
 
-const REDIRECTIONS: Record<Exclude<RedisUse, 'subscriber'>, [most: number, delayMs: number]> = {
+const REDIRECTIONS: Record<RedisUse, [most: number, delayMs: number]> = {
   reader: [4, 0],
+  stream: [4, 100],
   publisher: [16, 100],
   producer: [16, 100],
   worker: [100, 200],
@@ -106,12 +99,13 @@ interface Origin extends ServerSetting {
 }
 const origins = new WeakMap<RedisClient, Origin>();
 
-type Opening<Use> = [url: string, use: Use, onError: (error: Error) => void, setting?: string];
-
 /** Opens a connection in the background. @param setting the environment variable with the URL */
-export function openRedis(...opening: Opening<'subscriber'>): Redis;
-export function openRedis(...opening: Opening<RedisUse>): RedisClient;
-export function openRedis(...[url, use, onError, setting = 'REDIS_URL']: Opening<RedisUse>): RedisClient {
+export function openRedis(
+  url: string,
+  use: RedisUse,
+  onError: (error: Error) => void,
+  setting = 'REDIS_URL',
+): RedisClient {
   const redis = clientOf(redisAddress(url), use);
   const origin: Origin = { setting, url, failure: undefined };
   origins.set(redis, origin);
@@ -165,8 +159,6 @@ function clientOf(address: RedisAddress, use: RedisUse): RedisClient {
     });
     return keepConnecting(redis);
   }
-  // Every node of a cluster receives each message: one connection to any of them is enough.
-  if (use === 'subscriber') return new Redis({ ...entry, Connector: nextHost(hosts) });
   const { enableOfflineQueue = true, enableAutoPipelining = false } = OPTIONS[use];
   const { retryStrategy: _, ...redisOptions } = entry;
   const [maxRedirections, delayMs] = REDIRECTIONS[use];

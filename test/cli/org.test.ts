@@ -98,7 +98,7 @@ describe('org', () => {
     const tokens: string[] = [];
     for (let i = 0; i < 2; i++) tokens.push((await json('token', 'create', '--org', 'a')).token);
     const ofB = (await json('token', 'create', '--org', 'b')).token;
-    reader = scene.reader({ pollMs: 60_000 });
+    reader = scene.reader();
     await reader.catalogue.providers();
     await until(() => reader.link.linked);
     for (const token of tokens) expect(await reader.tokens.verify(token)).toBeDefined();

@@ -22,7 +22,7 @@ describe('token', () => {
     await runCommand(['org', 'create', 'acme'], env);
     await runCommand(['org', 'create', 'other'], env);
     // The second reader receives no messages and only polls.
-    readers = [scene.reader(), scene.reader({ pollMs: 60_000 })];
+    readers = [scene.reader(), scene.reader()];
     for (const reader of readers) await reader.catalogue.providers();
     await until(() => readers.every(({ link }) => link.linked));
   });

@@ -18,7 +18,7 @@ describe('user', () => {
     sample = await addSample(scene.sql);
     await scene.sql`insert into organizations (slug, name) values ('empty', 'Empty')`;
     await scene.publisher.publishDirty();
-    reader = scene.reader({ pollMs: 60_000 });
+    reader = scene.reader();
     await reader.catalogue.providers();
     await until(() => reader.link.linked);
   });

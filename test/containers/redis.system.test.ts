@@ -13,7 +13,7 @@ import { DOCKER, needs } from '../support/needs.ts';
 import { startRedisContainer } from './images.ts';
 
 const NAME = { kind: 'region', regionId: 7 } as const;
-const KEYS = new CacheKeys('00000000-0000-4000-8000-000000000000', 1);
+const KEYS = new CacheKeys('00000000-0000-4000-8000-000000000000');
 
 async function document(version: number): Promise<Buffer> {
   const body = Buffer.from(JSON.stringify([{ version }]));
@@ -74,7 +74,7 @@ describe('Redis from its official image', needs(inject('docker'), DOCKER), () =>
     const [redis] = writers;
     const stored = await redis?.getBuffer(KEYS.document(NAME));
     expect(stored && parseHeader(stored)?.version).toBe(40);
-    expect(Number(await redis?.get(KEYS.revision(0)))).toBe(set.filter(Boolean).length);
+    expect(await redis?.xlen(KEYS.stream)).toBe(set.filter(Boolean).length);
   });
 
   it('rejects an older or equal version, and reports it', async () => {
@@ -97,12 +97,15 @@ describe('Redis from its official image', needs(inject('docker'), DOCKER), () =>
   });
 
   it('announces only written values', async () => {
-    const subscriber = await open('subscriber');
-    await subscriber.subscribe(KEYS.published);
-    const received: string[] = [];
-    subscriber.on('message', (_, message) => received.push(message));
+    const reader = await open('stream');
+    const received = reader.xread('COUNT', 10, 'BLOCK', 5000, 'STREAMS', KEYS.stream, '0');
     const redis = withFence(await open('publisher'));
     for (const version of [2, 1, 3]) await setIfNewer(redis, KEYS, NAME, version, await document(version));
-    await expect.poll(() => received).toEqual(['1 region:7 2', '2 region:7 3']);
+    const ofEntry = ([, fields]: [string, string[]]) => [fields[5], fields[7]];
+    expect((await received)?.[0]?.[1].map(ofEntry)).toEqual([['region:7', '2']]);
+    expect((await reader.xrange(KEYS.stream, '-', '+')).map(ofEntry)).toEqual([
+      ['region:7', '2'],
+      ['region:7', '3'],
+    ]);
   });
 });

@@ -130,7 +130,7 @@ describe('the users of the hardening guide', () => {
     const client = withFence(new Redis(redisAs('fleetbook-reader', 'READER_PASSWORD')));
     using stack = new DisposableStack();
     stack.defer(() => client.disconnect());
-    const keys = new CacheKeys('a0000000-0000-4000-8000-000000000000', 1);
+    const keys = new CacheKeys('a0000000-0000-4000-8000-000000000000');
     const [token, clusters] = [
       { kind: 'token', hash: 'ab'.repeat(32) } as const,
       { kind: 'clusters', organizationId: 1 } as const,
@@ -144,7 +144,7 @@ describe('the users of the hardening guide', () => {
     await expect(client.rename(keys.document(clusters), key)).rejects.toThrow('NOPERM');
     await expect(client.eval("return redis.call('SET', KEYS[1], 'x')", 1, key)).rejects.toThrow();
     await expect(client.set(LINEAGE_KEY, 'x')).rejects.toThrow('NOPERM');
-    await expect(client.hset(keys.verified, 'hetzner', 'x')).rejects.toThrow('NOPERM');
+    await expect(client.hset(keys.stamps, 'hetzner', 'x')).rejects.toThrow('NOPERM');
     expect(await admin.exists(key)).toBe(0);
     // A damaged token leaves the cache.
     await admin.set(key, 'damaged');

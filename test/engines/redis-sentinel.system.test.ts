@@ -26,7 +26,7 @@ describe('a cache behind Sentinels', () => {
     ['dies', (master: SentinelServer) => master.kill()],
     ['hangs', async (master: SentinelServer) => master.pause()],
   ])('is followed by readers and publisher when the master %s', async (_, fail) => {
-    const reader = scene.reader({ pollMs: 100 });
+    const reader = scene.reader({ blockMs: 100 });
     const name = { kind: 'region', regionId: sample.region } as const;
     const versionNow = async () => (await reader.documents.get(name)).document?.version ?? 0;
     await reader.catalogue.providers();

@@ -16,7 +16,7 @@ beforeAll(async () => {
     await untilSound(stack, worker);
   }
   // No worker may repair the differences below.
-  keys = new CacheKeys(await readLineage(stack.store.sql), 1);
+  keys = new CacheKeys(await readLineage(stack.store.sql));
   const [row] = await stack.store.sql<{ id: number; region: number }[]>`
     select id, region_id as region from machines order by id limit 1`;
   machine = row ?? expect.unreachable('no machine');
@@ -34,7 +34,7 @@ it('finds a document, an age and a machine index entry that the cache lost, and 
   ]);
   await stack.cache.set(region(), document ?? '');
   await stack.cache.hdel(keys.machineRegions(machine.id), String(machine.id));
-  await stack.cache.hset(keys.verified, SOURCE, 'catalogue 2020-01-01T00:00:00.000Z');
+  await stack.cache.hset(keys.stamps, SOURCE, 'catalogue 2020-01-01T00:00:00.000Z');
   expect(await stack.problems()).toEqual([
     `cache: machine ${machine.id} is in region undefined, and in ${machine.region} in PostgreSQL`,
     expect.stringContaining(`cache: ${SOURCE} is of catalogue 2020-01-01`),

@@ -1,6 +1,7 @@
 /** Cache and queues in a Redis Cluster of three masters with replicas. A part of it fails or moves under load. */
 import { describe, expect, it } from 'vitest';
-import { LANE_TAGS } from '../../src/snapshot/document/keys.ts';
+import { readLineage } from '../../src/db/lineage.ts';
+import { CacheKeys } from '../../src/snapshot/document/keys.ts';
 import {
   type ClusterNode,
   startTestCluster,
@@ -11,6 +12,7 @@ import { CAN_BE_PARTED } from '../engines/server-network.ts';
 import { again } from './support/again.ts';
 import { isCacheBack } from './support/linked.ts';
 import { type Fault, type Outcome, troubles, underLoad, wrongOrNone } from './support/row.ts';
+import type { Stack } from './support/stack.ts';
 
 /**
  * Seconds from the fault until readers and publisher use the cluster again. Its nodes notice within a second. A publisher
@@ -35,32 +37,56 @@ async function onCluster(
   return outcome;
 }
 
-const slotOf = async ({ nodes }: TestCluster, tag: number) =>
-  Number(await nodes.find(({ client }) => client.status === 'ready')?.client.cluster('KEYSLOT', `{${tag}}`));
+/** Returns the slot of all documents. */
+async function slotOfLineage({ nodes }: TestCluster, { store }: Stack): Promise<number> {
+  const { stream } = new CacheKeys(await readLineage(store.sql));
+  return Number(
+    await nodes.find(({ client }) => client.status === 'ready')?.client.cluster('KEYSLOT', stream),
+  );
+}
 
-/** The first master. It has a third of the documents. */
-const firstOf = ({ nodes }: TestCluster) => nodes[0] as ClusterNode;
-/** Returns true when another node has the slots of the first one. */
-const isReplaced = async (cluster: TestCluster) => (await cluster.masterOf(0)) !== firstOf(cluster);
+/** Breaks the master with all documents. @param fault the text of the table */
+async function onMaster(
+  fault: string,
+  strike: (master: ClusterNode, cluster: TestCluster) => Promise<void> | void,
+  heal: (master: ClusterNode, cluster: TestCluster) => Promise<void> | void,
+  options?: TestClusterOptions,
+): Promise<Outcome> {
+  let slot = 0;
+  let struck: ClusterNode | undefined;
+  return onCluster(
+    (cluster) => ({
+      fault,
+      async strike(stack) {
+        slot = await slotOfLineage(cluster(), stack);
+        struck = await cluster().masterOf(slot);
+        await strike(struck, cluster());
+      },
+      recovers: async (stack) => (await cluster().masterOf(slot)) !== struck && isCacheBack(stack),
+      async heal() {
+        if (struck) await heal(struck, cluster());
+      },
+    }),
+    options,
+  );
+}
 
 describe('readers serve nothing wrong and nothing old while a Redis Cluster', () => {
   it('loses a master', async () => {
-    const { recoverySeconds } = await onCluster((cluster) => ({
-      fault: 'A master of the Redis Cluster is killed, and its replica takes over',
-      strike: () => firstOf(cluster()).kill(),
-      recovers: async (stack) => (await isReplaced(cluster())) && isCacheBack(stack),
-      heal() {},
-    }));
+    const { recoverySeconds } = await onMaster(
+      'The master of the Redis Cluster with the documents is killed, and its replica takes over',
+      (master) => master.kill(),
+      () => {},
+    );
     expect(recoverySeconds).toBeLessThan(RECOVERED_WITHIN_S.killed);
   });
 
   it('has a master that hangs, and returns as a replica', async () => {
-    const { recoverySeconds } = await onCluster((cluster) => ({
-      fault: 'A master of the Redis Cluster hangs for {seconds}, and its replica takes over',
-      strike: () => firstOf(cluster()).pause(),
-      recovers: async (stack) => (await isReplaced(cluster())) && isCacheBack(stack),
-      heal: () => firstOf(cluster()).resume(),
-    }));
+    const { recoverySeconds } = await onMaster(
+      'The master of the Redis Cluster with the documents hangs for {seconds}, and its replica takes over',
+      (master) => master.pause(),
+      (master) => master.resume(),
+    );
     expect(recoverySeconds).toBeLessThan(RECOVERED_WITHIN_S.hangs);
   });
 
@@ -68,26 +94,22 @@ describe('readers serve nothing wrong and nothing old while a Redis Cluster', ()
     'is partitioned: a master is cut off from all other nodes, and not from its clients',
     CAN_BE_PARTED,
     async () => {
-      const { recoverySeconds } = await onCluster(
-        (cluster) => ({
-          fault:
-            'A master of the Redis Cluster is cut off from the other nodes for {seconds}, and its replica takes over',
-          strike: () => cluster().part([firstOf(cluster())]),
-          recovers: async (stack) => (await isReplaced(cluster())) && isCacheBack(stack),
-          heal: () => cluster().heal(),
-        }),
+      const { recoverySeconds } = await onMaster(
+        'The master of the Redis Cluster with the documents is cut off from the other nodes for {seconds}, and its replica takes over',
+        (master, cluster) => cluster.part([master]),
+        (_, cluster) => cluster.heal(),
         { canBeParted: true },
       );
       expect(recoverySeconds).toBeLessThan(RECOVERED_WITHIN_S.parted);
     },
   );
 
-  it('moves the slots of its documents from master to master', async () => {
+  it('moves the slot of its documents from master to master', async () => {
     let moved = 0;
     await onCluster((cluster) => ({
-      fault: 'Slots of the Redis Cluster move from master to master, with their documents, for {seconds}',
-      ...again(100, async () => {
-        const slot = await slotOf(cluster(), LANE_TAGS[moved % LANE_TAGS.length] as number);
+      fault: 'The slot of the documents moves from master to master of the Redis Cluster, for {seconds}',
+      ...again(100, async (stack) => {
+        const slot = await slotOfLineage(cluster(), stack);
         const from = await cluster().masterOf(slot);
         const masters = cluster().nodes.filter(({ isMaster }) => isMaster);
         const next = masters[(masters.indexOf(from) + 1) % masters.length] as ClusterNode;

@@ -7,7 +7,7 @@ import type { Stack } from './support/stack.ts';
 
 /** The limit in docs/reliability.md while PostgreSQL answers, in milliseconds. */
 const REVOKED_WITHIN_MS = 2000;
-/** Milliseconds. A reader trusts the cache for 1.5 s without a heartbeat, and then compares every second. */
+/** Milliseconds. A reader trusts the cache for two seconds without a heartbeat, and then compares every second. */
 const BEHIND_AT_MOST_MS = 4000;
 
 /** Returns how long a reader accepts a token after its revocation (ms), the longest of all readers. */

@@ -184,7 +184,7 @@ describe('the hot path', () => {
     await verify(scene.sql, 'cloud', '2026-02-03T04:05:06.789Z');
     await scene.publisher.publishDirty();
     await until(async () => {
-      await reader.link.poll();
+      await reader.caughtUp();
       const before = hot.hotAnswers();
       const isNew = header(await fetchTarget(machine), 'fleetbook-as-of') === '2026-02-03T04:05:06.789Z';
       return isNew && hot.hotAnswers() > before;
@@ -221,7 +221,7 @@ describe('the hot path', () => {
   it('is skipped while the cache is silent, and used again afterwards', async () => {
     const { token: text } = await token();
     await scene.publisher.publishDirty();
-    const reader = await scene.linkedReader({ pollMs: 20 });
+    const reader = await scene.linkedReader({ blockMs: 20 });
     await using hot = await serve(reader);
     const request = { method: 'GET', target: '/v1/clusters', headers: [`Authorization: Bearer ${text}`] };
     const taken = async () => {

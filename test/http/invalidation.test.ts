@@ -4,7 +4,7 @@ import { createToken } from '../../src/db/tokens.ts';
 import { SCOPES } from '../../src/domain/scope.ts';
 import { buildApp } from '../../src/http/app.ts';
 import { addMachines, reprice, setStatus, verify } from '../snapshot/rows.ts';
-import { type ReaderOptions, sceneForEachTest } from '../snapshot/scene.ts';
+import { loseEntry, type ReaderOptions, sceneForEachTest } from '../snapshot/scene.ts';
 import { until } from '../support/until.ts';
 import { listen, PATIENT } from './harness.ts';
 import { converse, header } from './wire.ts';
@@ -69,7 +69,7 @@ async function start(options: Partial<ReaderOptions> = {}) {
 }
 
 it('a publication invalidates only the responses of its document', async () => {
-  await using api = await start({ pollMs: 60_000 });
+  await using api = await start();
   for (const what of api.names) await api.cache(what);
   const { responses, documents } = api.reader;
   expect(responses.count).toBe(api.names.length);
@@ -96,24 +96,24 @@ it('a publication invalidates only the responses of its document', async () => {
 });
 
 it('a repeated read of a source changes a header field and invalidates no response', async () => {
-  await using api = await start({ pollMs: 60_000 });
+  await using api = await start();
   for (const what of api.names) await api.cache(what);
   const before = await api.fetchWhat('machine');
   await verify(scene.sql, 'cloud', '2026-02-03T04:05:06.789Z');
   await scene.publisher.publishDirty();
-  await api.reader.link.poll();
+  await api.reader.caughtUp();
   expect(await api.cached()).toEqual(api.names);
   const after = await api.fetchWhat('machine');
   expect(header(after, 'fleetbook-as-of')).toBe('2026-02-03T04:05:06.789Z');
   expect([after.body, header(after, 'etag')]).toEqual([before.body, header(before, 'etag')]);
 });
 
-it('all responses are dropped if messages may have been lost, and return without a read of a body', async () => {
-  await using api = await start({ pollMs: 20 });
+it('all responses are dropped if entries were lost, and return without a read of a body', async () => {
+  await using api = await start({ blockMs: 20 });
   for (const what of api.names) await api.cache(what);
   const { link, responses } = api.reader;
   const { epoch } = link;
-  await scene.cache.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+  await loseEntry(scene);
   await until(() => link.linked && link.epoch > epoch);
   expect(responses.count).toBe(0);
   for (const what of api.names) expect(header(await api.cache(what), 'fleetbook-tier')).toBe('memory');
@@ -121,7 +121,7 @@ it('all responses are dropped if messages may have been lost, and return without
 
 it('no response outlives its document in a small memory', async () => {
   await addMachines(scene.sql, scene.sample.region, 20);
-  await using api = await start({ memoryLimit: 80_000, pollMs: 60_000 });
+  await using api = await start({ memoryLimit: 80_000 });
   const { responses, documents } = api.reader;
   const region = { kind: 'region', regionId: scene.sample.region } as const;
   await api.cache('region');

@@ -1,7 +1,7 @@
 import { beforeEach, expect, it } from 'vitest';
 import type { SearchDocument } from '../../src/features/search/schema.ts';
 import type { Answer } from '../../src/snapshot/document/answer.ts';
-import { announce } from '../../src/snapshot/publish/fence.ts';
+import { announceRejected, moveStamps } from '../../src/snapshot/publish/fence.ts';
 import { addMachine, addMachines, reprice, verify } from '../snapshot/rows.ts';
 import { countingSql, sceneForEachTest, TestClock, type TestReader } from '../snapshot/scene.ts';
 import { faultProxy } from '../support/fault-proxy.ts';
@@ -66,7 +66,7 @@ it('is current by messages, and reads nothing from PostgreSQL', async () => {
 });
 
 it('states a later verification', async () => {
-  const reader = await scene.linkedReader({ pollMs: 20 });
+  const reader = await scene.linkedReader({ blockMs: 20 });
   await search(reader);
   await verify(scene.sql, 'cloud', '2026-02-02T00:00:00.000Z');
   await scene.publisher.publishDirty();
@@ -85,7 +85,7 @@ it('states a time that it covers, also after a short link', async () => {
   await scene.publisher.publishDirty();
   await cache.heal();
   await until(() => reader.link.linked);
-  await reader.link.poll();
+  await reader.caughtUp();
   await cache.refuse();
   await until(() => !reader.link.linked);
   const { machines, asOf } = await search(reader);
@@ -99,22 +99,23 @@ it('states no later time while a newer version cannot be read', async () => {
   await search(reader);
   await verify(scene.sql, 'cloud', '2026-02-02T00:00:00.000Z');
   await scene.publisher.publishDirty();
-  await reader.link.poll();
+  await reader.caughtUp();
   expect((await search(reader)).asOf).toBe('2026-02-02T00:00:00.000Z');
   await database.refuse();
   const received = Promise.withResolvers<void>();
   reader.documents.onPublished({ onPublished: () => received.resolve(), onLineage: () => {} });
-  await announce(scene.cache, scene.keys, { kind: 'columns', regionId: region }, 99);
+  await announceRejected(scene.cache, scene.keys, { kind: 'columns', regionId: region }, 99);
   await received.promise;
   const stamp = 'catalogue 2026-03-03T00:00:00.000Z';
-  for (const id of [region, emptyRegion]) await scene.cache.hset(scene.keys.verified, `cloud/${id}`, stamp);
-  await reader.link.poll();
+  const stamps = new Map([region, emptyRegion].map((id) => [`cloud/${id}`, stamp]));
+  await moveStamps(scene.cache, scene.keys, stamps);
+  await reader.caughtUp();
   expect(reader.documents.freshness.confirmed(reader.link.epoch).get(`cloud/${region}`)).toBe(stamp);
   expect((await search(reader)).asOf).toBe('2026-02-02T00:00:00.000Z');
 });
 
 it('is read from PostgreSQL if the cache is empty, and again after a gap', async () => {
-  const reader = await scene.linkedReader({ pollMs: 20 });
+  const reader = await scene.linkedReader({ blockMs: 20 });
   await scene.cache.flushall();
   expect((await cheapest(reader))?.price).toBe(0.0001);
   await reprice(scene.sql, scene.sample.small, '0.00005');
@@ -124,7 +125,7 @@ it('is read from PostgreSQL if the cache is empty, and again after a gap', async
 
 it('is compared with PostgreSQL without the cache, and uses the cache again later', async () => {
   const clock = new TestClock();
-  const reader = await scene.linkedReader({ pollMs: 20, now: clock.now });
+  const reader = await scene.linkedReader({ blockMs: 20, now: clock.now });
   await search(reader);
   await scene.redis.kill();
   await until(() => !reader.link.linked);
@@ -138,7 +139,7 @@ it('answers until STALE_LIMIT if neither server answers', async () => {
   await using proxy = await faultProxy(scene.db.url);
   const clock = new TestClock();
   const reader = await scene.linkedReader({
-    pollMs: 20,
+    blockMs: 20,
     now: clock.now,
     staleLimitMs: 60_000,
     postgresDeadlineMs: 300,

@@ -111,8 +111,11 @@ export class Actions {
       case 'publish unheard':
         machines.set(machine, { ...row, price: value });
         if (servers.cache.broken || !(await world.sync('machines'))) return;
-        await Promise.all([servers.cache.silenceSubscribers(), world.publish()]);
+        await Promise.all([servers.cache.cutStreams(), world.publish()]);
         servers.noteTrouble();
+        return;
+      case 'evict stream':
+        if (!servers.cache.broken) await servers.cache.evictStreams();
         return;
       case 'remember cache':
         if (!servers.cache.broken) await servers.cache.remember();

@@ -14,7 +14,7 @@ import type { Answer, Question } from './question.ts';
 
 /** Publishing (2 s), a read of the cache (1 s), and time for a busy machine. */
 const WELL_BOUND_MS = 8000;
-/** A reader without messages accepts a token for this time. Includes time for a busy machine. */
+/** A reader that is not linked accepts a token for this time. Includes time for a busy machine. */
 const TOKEN_BOUND_MS = 14_000;
 
 /** An answer this long before a stop is still valid after the start of a reader with a dump. */

@@ -24,6 +24,7 @@ const WEIGHTS = {
   'hang cache': 3,
   'flush cache': 4,
   'publish unheard': 4,
+  'evict stream': 2,
   'remember cache': 4,
   'cache goes back': 4,
   'kill queue': 1,

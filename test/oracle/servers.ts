@@ -79,9 +79,23 @@ export class BreakableRedis {
     this.#remembered = new Map();
   }
 
-  /** Ends every subscription. Clients subscribe again. */
-  async silenceSubscribers(): Promise<void> {
-    await this.#run((redis) => endClients(redis, 'pubsub'));
+  /** Ends every connection that waits for entries of the stream. Readers connect again. */
+  async cutStreams(): Promise<void> {
+    await this.#run(async (redis) => {
+      for (const node of isCluster(redis) ? redis.nodes('all') : [redis]) {
+        const clients = String(await node.call('CLIENT', 'LIST')).split('\n');
+        for (const each of clients.filter((client) => client.includes('cmd=xread')))
+          await node.call('CLIENT', 'KILL', 'ID', /id=(\d+)/.exec(each)?.[1] ?? '');
+      }
+    });
+  }
+
+  /** Deletes the streams, as an evicting cache may. */
+  async evictStreams(): Promise<void> {
+    await this.#run(async (redis) => {
+      for (const master of mastersOf(redis))
+        for (const key of await master.keys('fb:*:stream')) await master.del(key);
+    });
   }
 
   /** Copies the current content for `goBack`. */
@@ -102,8 +116,7 @@ export class BreakableRedis {
     await this.#run(async (redis) => {
       await flushAll(redis);
       for (const [key, value] of this.#remembered) await redis.restore(key, 0, value, 'REPLACE');
-      await endClients(redis, 'pubsub');
-      await endClients(redis, 'normal');
+      await endClients(redis);
     });
   }
 
@@ -123,9 +136,9 @@ async function flushAll(redis: RedisClient): Promise<void> {
 }
 
 /** All connections but this one. */
-async function endClients(redis: RedisClient, type: 'pubsub' | 'normal'): Promise<void> {
+async function endClients(redis: RedisClient): Promise<void> {
   for (const node of isCluster(redis) ? redis.nodes('all') : [redis])
-    await node.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes');
+    await node.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
 }
 
 /** A fault breaks one node of a cluster, another one each time. Its replica takes over. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect, it } from 'vitest';
-import { nextHost, ServerConnector } from '../../src/redis/connectors.ts';
+import { ServerConnector } from '../../src/redis/connectors.ts';
 
 /** A server that accepts connections and never answers. */
 async function listening() {
@@ -42,19 +42,4 @@ it('an error of an already failed socket ends no process', async () => {
   const closed = once(socket, 'close');
   connector.disconnect();
   await closed;
-});
-
-it('the hosts are tried in turn', async () => {
-  await using one = await listening();
-  await using other = await listening();
-  const connector = new (nextHost([one, other]))({});
-  const ports: (number | undefined)[] = [];
-  for (let i = 0; i < 4; i++) {
-    const socket = await connector.connect();
-    await once(socket, 'connect');
-    ports.push('remotePort' in socket ? socket.remotePort : undefined);
-    socket.destroy();
-  }
-  expect(new Set(ports.slice(0, 2))).toEqual(new Set([one.port, other.port]));
-  expect(ports.slice(2)).toEqual(ports.slice(0, 2));
 });

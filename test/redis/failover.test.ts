@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { openRedis, type RedisClient, type RedisUse, redisReady } from '../../src/redis/redis.ts';
 import { CacheKeys } from '../../src/snapshot/document/keys.ts';
 import { setIfNewer, withFence } from '../../src/snapshot/publish/fence.ts';
-import { CacheSubscription } from '../../src/snapshot/read/link.ts';
+import { CacheLink } from '../../src/snapshot/read/link.ts';
 import { until } from '../support/until.ts';
 import { type ReplicatedRedis, startReplicatedRedis } from './replicated-redis.ts';
 
@@ -27,7 +27,7 @@ async function open(use: RedisUse, url = servers.url): Promise<RedisClient> {
   return redis;
 }
 
-const keys = new CacheKeys('a-lineage', 1);
+const keys = new CacheKeys('a-lineage');
 const providers = { kind: 'providers' } as const;
 let version = 0;
 /** Ways to write; all fail in the same way. */
@@ -82,9 +82,9 @@ describe('a reader', () => {
 
   it('writes the data that it read from Postgres to the new master', async () => {
     const subscription = opened.use(
-      new CacheSubscription({
+      new CacheLink({
         commands: await open('reader'),
-        subscriber: openRedis(servers.url, 'subscriber', () => {}),
+        stream: openRedis(servers.url, 'stream', () => {}),
         logger: pino({ level: 'silent' }),
       }),
     );

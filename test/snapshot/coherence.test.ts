@@ -1,4 +1,4 @@
-/** Three readers of one cache: each shows the data of Postgres, with or without messages. */
+/** Three readers of one cache: each shows the data of Postgres, with or without entries of the stream. */
 import { setImmediate } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../src/db/tokens.ts';
@@ -9,7 +9,7 @@ import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';
 import { randomOf } from '../support/random.ts';
 import { until } from '../support/until.ts';
 import { reprice, setStatus } from './rows.ts';
-import { type ReaderOptions, sceneForEachTest, type TestReader } from './scene.ts';
+import { cutStreams, loseEntry, type ReaderOptions, sceneForEachTest, type TestReader } from './scene.ts';
 
 const scene = sceneForEachTest();
 const READERS = 3;
@@ -34,17 +34,17 @@ const eachShows = (all: readonly TestReader[], version: number, name = region())
     (await Promise.all(all.map((reader) => validatorIn(reader, name)))).every((v) => v === version),
   );
 
-/** Writes the document and its number without a message, as after a lost message. */
-async function publishWithoutMessage(name: DocumentName): Promise<void> {
+/** Writes the document without an entry, and an entry that follows a lost one. */
+async function publishWithoutEntry(name: DocumentName): Promise<void> {
   const content = await loadContent(scene.sql, name);
   if (!content) throw new Error('unreachable: the sample has it');
   await scene.cache.set(scene.keys.document(name), await encodeDocument(content));
-  await scene.cache.incr(scene.keys.revision(0));
+  await loseEntry(scene);
 }
 
 describe('a change in Postgres', () => {
-  it('reaches each reader by its message alone: prices, clusters, tokens and their revocation', async () => {
-    const all = await readers({ pollMs: 60_000 });
+  it('reaches each reader by its entry alone: prices, clusters, tokens and their revocation', async () => {
+    const all = await readers();
     const version = await reprice(scene.sql, scene.sample.small, '0.25');
     const clusters = await setStatus(scene.sql, scene.sample.clusterOfA, 'Stopped');
     await scene.publisher.publishDirty();
@@ -66,19 +66,19 @@ describe('a change in Postgres', () => {
     expect(all.map((reader) => reader.link.epoch)).toEqual(Array(READERS).fill(all[0]?.link.epoch));
   });
 
-  it('reaches each reader by the revision if no message came', async () => {
-    const all = await readers({ pollMs: 30 });
+  it('reaches each reader by the gap if its entry was lost', async () => {
+    const all = await readers({ blockMs: 30 });
     const epochs = all.map((reader) => reader.link.epoch);
     const version = await reprice(scene.sql, scene.sample.small, '0.25');
-    await publishWithoutMessage(region());
+    await publishWithoutEntry(region());
     await eachShows(all, version);
     expect(all.every((reader, i) => reader.link.linked && reader.link.epoch > (epochs[i] ?? 0))).toBe(true);
   });
 
-  it('reaches readers with and without a broken subscription', async () => {
+  it('reaches readers with and without a broken stream', async () => {
     await using proxy = await faultProxy(scene.redis.url);
-    const [cut, ...others] = await readers({ pollMs: 50 });
-    const through = await scene.linkedReader({ pollMs: 50, subscriberUrl: proxy.url });
+    const [cut, ...others] = await readers({ blockMs: 50 });
+    const through = await scene.linkedReader({ blockMs: 50, streamUrl: proxy.url });
     await validatorIn(through);
     const { epoch } = through.link;
     await proxy.refuse();
@@ -87,22 +87,23 @@ describe('a change in Postgres', () => {
     await eachShows([through, ...others, ...(cut ? [cut] : [])], version);
     await proxy.heal();
     await until(() => through.link.linked);
-    // Each document in memory is compared before its next use.
-    expect(through.link.epoch).toBeGreaterThan(epoch);
+    // The stream still has what the reader missed.
+    await through.caughtUp();
+    expect(through.link.epoch).toBe(epoch);
     expect(await validatorIn(through)).toBe(version);
   });
 });
 
 describe('under random faults', () => {
   let redisProxy: FaultProxy;
-  let subscriberProxy: FaultProxy;
+  let streamProxy: FaultProxy;
   let postgresProxy: FaultProxy;
   beforeEach(async () => {
     redisProxy = await faultProxy(scene.redis.url);
-    subscriberProxy = await faultProxy(scene.redis.url);
+    streamProxy = await faultProxy(scene.redis.url);
     postgresProxy = await faultProxy(scene.db.url);
     return () =>
-      Promise.all([redisProxy, subscriberProxy, postgresProxy].map((proxy) => proxy[Symbol.asyncDispose]()));
+      Promise.all([redisProxy, streamProxy, postgresProxy].map((proxy) => proxy[Symbol.asyncDispose]()));
   });
 
   it.each([1, 20, 300].map((n) => n + 7))(
@@ -110,12 +111,12 @@ describe('under random faults', () => {
     async (seed) => {
       const random = randomOf(seed);
       const broken = await readers({
-        pollMs: 20,
+        blockMs: 20,
         redisUrl: redisProxy.url,
-        subscriberUrl: subscriberProxy.url,
+        streamUrl: streamProxy.url,
         databaseUrl: postgresProxy.url,
       });
-      const all = [...broken, await scene.linkedReader({ pollMs: 20 })];
+      const all = [...broken, await scene.linkedReader({ blockMs: 20 })];
       const seen: number[][] = all.map(() => []);
       let isOver = false;
       const reading = all.map(async (reader, i) => {
@@ -137,16 +138,16 @@ describe('under random faults', () => {
       };
       const faults: (() => unknown)[] = [
         () => redisProxy.cut(),
-        () => subscriberProxy.cut(),
+        () => streamProxy.cut(),
         () => postgresProxy.cut(),
         () => refuse(redisProxy),
-        () => refuse(subscriberProxy),
-        () => subscriberProxy.abandon(),
+        () => refuse(streamProxy),
+        () => streamProxy.abandon(),
         () => refuse(postgresProxy),
         () => scene.cache.del(scene.keys.document(region())),
         () => scene.cache.flushall(),
-        () => scene.cache.call('CLIENT', 'KILL', 'TYPE', 'pubsub'),
-        () => publishWithoutMessage(region()),
+        () => cutStreams(scene),
+        () => publishWithoutEntry(region()),
         healAll,
         healAll,
       ];

@@ -18,7 +18,7 @@ import { withFence } from '../../src/snapshot/publish/fence.ts';
 import { Publisher } from '../../src/snapshot/publish/publisher.ts';
 import { memoryBudget } from '../../src/snapshot/read/budget.ts';
 import { Documents } from '../../src/snapshot/read/documents.ts';
-import { CacheSubscription } from '../../src/snapshot/read/link.ts';
+import { CacheLink } from '../../src/snapshot/read/link.ts';
 import { PostgresReads } from '../../src/snapshot/read/postgres-reads.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { runs } from '../support/random.ts';
@@ -31,7 +31,6 @@ const servers = new AsyncDisposableStack();
 let store: Store;
 let readerStore: Store;
 let cache: Redis;
-let channel: Redis;
 let sample: Sample;
 let keys: CacheKeys;
 let name: DocumentName;
@@ -42,19 +41,13 @@ beforeAll(async () => {
   store = servers.use(openStore({ url: db.url, role: 'worker', connections: 2 }));
   readerStore = servers.use(openStore({ url: db.url, role: 'reader', connections: 4 }));
   cache = withFence(openRedis(redis.url, 'publisher', () => {})) as Redis;
-  channel = openRedis(redis.url, 'subscriber', () => {});
-  servers.defer(() => {
-    for (const each of [cache, channel]) each.disconnect();
-  });
-  for (const each of [cache, channel]) {
-    await redisReady(each, 5000);
-    // The test orders the steps, so no command may end by its deadline.
-    Object.assign((each as Redis).options, { commandTimeout: undefined, socketTimeout: undefined });
-  }
+  servers.defer(() => cache.disconnect());
+  await redisReady(cache, 5000);
+  // The test orders the steps, so no command may end by its deadline.
+  Object.assign(cache.options, { commandTimeout: undefined, socketTimeout: undefined });
   sample = await addSample(store.sql);
   name = { kind: 'region', regionId: sample.region };
-  keys = new CacheKeys(await readLineage(store.sql), 1);
-  await channel.subscribe(keys.published);
+  keys = new CacheKeys(await readLineage(store.sql));
 });
 afterAll(() => servers.disposeAsync());
 
@@ -63,6 +56,8 @@ class Steps {
   readonly #scheduler: fc.Scheduler;
   readonly #check: () => Promise<void>;
   #busy = 0;
+  /** Run after each step. Each returns true once it has found what it waits for. */
+  readonly #waiting = new Set<() => Promise<boolean>>();
 
   /** @param check the check after each step */
   constructor(scheduler: fc.Scheduler, check: () => Promise<void>) {
@@ -81,6 +76,22 @@ class Steps {
     return result;
   }
 
+  /** Waits, without own steps, until another step makes this defined. */
+  until<T>(look: () => Promise<T | undefined>): Promise<T> {
+    return new Promise((resolve) => {
+      this.#waiting.add(async () => {
+        const found = await look();
+        if (found === undefined) return false;
+        resolve(found);
+        return true;
+      });
+    });
+  }
+
+  async #lookAround(): Promise<void> {
+    for (const look of [...this.#waiting]) if (await look()) this.#waiting.delete(look);
+  }
+
   turn(what: string): Promise<unknown> {
     return this.#scheduler.schedule(Promise.resolve(), what);
   }
@@ -89,17 +100,24 @@ class Steps {
   run<T>(work: Promise<T>): Promise<T> {
     return this.#scheduler.waitFor(work, async (step) => {
       await step();
-      await this.rest();
-      await this.#check();
+      await this.#rest();
     });
   }
 
-  async rest(): Promise<void> {
-    do {
-      await turn();
-      // By then, every earlier message has arrived.
-      await channel.ping();
-    } while (this.#busy > 0);
+  /** Runs all steps that are left. Readers then have every entry. */
+  async idle(): Promise<void> {
+    await this.#rest();
+    while (this.#scheduler.count() > 0) {
+      await this.#scheduler.waitOne();
+      await this.#rest();
+    }
+  }
+
+  async #rest(): Promise<void> {
+    do await turn();
+    while (this.#busy > 0);
+    await this.#check();
+    await this.#lookAround();
     await turn();
   }
 }
@@ -133,47 +151,62 @@ function steppingSql(sql: Sql, steps: Steps, who: string): Sql {
   });
 }
 
-/** A subscription whose messages arrive in order, each as a step, and whose connection can be cut. */
-class Subscription extends EventEmitter {
+/** A connection for the stream. A read waits until there is an entry, and gets its reply in a later step. The connection can be cut. */
+class StreamConnection extends EventEmitter {
   status = 'ready';
   readonly #steps: Steps;
   readonly #who: string;
-  #arrived: Promise<unknown> = Promise.resolve();
-  /** Counts connections: undelivered messages of a cut connection are lost. */
+  /** Counts connections: replies of a cut connection are lost. */
   #connection = 0;
-  #isSubscribed = false;
-  readonly #take = (name: string, message: string) => {
-    if (!this.#isSubscribed) return;
-    const connection = this.#connection;
-    this.#arrived = this.#arrived.then(async () => {
-      await this.#steps.turn(`${this.#who} hears ${message}`);
-      if (connection === this.#connection) this.emit('message', name, message);
-    });
-  };
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(steps: Steps, who: string) {
     super();
     this.#steps = steps;
     this.#who = who;
-    channel.on('message', this.#take);
   }
 
-  async subscribe(): Promise<void> {
-    await this.#steps.do(`${this.#who} subscribe`, () => channel.ping());
-    this.#isSubscribed = this.status === 'ready';
+  async xread(...args: Parameters<Redis['xread']>) {
+    const withoutBlock = args.filter((_, i) => args[i] !== 'BLOCK' && args[i - 1] !== 'BLOCK');
+    return this.#answer('receives', () =>
+      this.#steps.until(async () => (await cache.xread(...(withoutBlock as typeof args))) ?? undefined),
+    );
   }
 
-  /** Answered after all earlier messages. */
-  async ping(): Promise<void> {
-    await this.#steps.do(`${this.#who} ping`, () => channel.ping());
-    await this.#arrived;
+  get(key: string) {
+    return this.#command('get', () => cache.get(key));
   }
 
-  async unsubscribe(): Promise<void> {}
+  xrange(...args: Parameters<Redis['xrange']>) {
+    return this.#command('xrange', () => cache.xrange(...args));
+  }
+
+  xrevrange(...args: Parameters<Redis['xrevrange']>) {
+    return this.#command('xrevrange', () => cache.xrevrange(...args));
+  }
+
+  hgetall(key: string) {
+    return this.#command('hgetall', () => cache.hgetall(key));
+  }
+
+  /** A step. Commands of one connection run in their order. */
+  #command<T>(what: string, run: () => Promise<T>): Promise<T> {
+    const before = this.#last;
+    const result = before.then(() => this.#answer(what, () => this.#steps.do(`${this.#who} ${what}`, run)));
+    this.#last = result.catch(() => {});
+    return result;
+  }
+
+  async #answer<T>(what: string, reply: () => Promise<T>): Promise<T> {
+    const connection = this.#connection;
+    const found = await reply();
+    await this.#steps.turn(`${this.#who} ${what}`);
+    if (connection !== this.#connection) throw new Error('the connection was cut');
+    return found;
+  }
 
   disconnect(reconnects = false): void {
     this.#connection += 1;
-    this.#isSubscribed = false;
     this.status = 'end';
     this.emit('close');
     if (reconnects) void this.#reconnect();
@@ -184,28 +217,22 @@ class Subscription extends EventEmitter {
     this.status = 'ready';
     this.emit('ready');
   }
-
-  end(): void {
-    channel.off('message', this.#take);
-    this.disconnect();
-  }
 }
 
 interface TestReader {
-  readonly subscription: Subscription;
-  readonly link: CacheSubscription;
+  readonly stream: StreamConnection;
+  readonly link: CacheLink;
   readonly documents: Documents;
   given: number;
 }
 
 function openReader(steps: Steps, who: string, now: () => number): TestReader {
-  const subscription = new Subscription(steps, who);
-  const link = new CacheSubscription({
+  const stream = new StreamConnection(steps, who);
+  const link = new CacheLink({
     commands: stepping(cache, steps, who),
-    subscriber: subscription as unknown as Redis,
+    stream: stream as unknown as Redis,
     logger: silent,
     now,
-    pollMs: NEVER_MS,
     silentAfterMs: Number.POSITIVE_INFINITY,
   });
   const reads = new PostgresReads({
@@ -224,7 +251,7 @@ function openReader(steps: Steps, who: string, now: () => number): TestReader {
     staleLimitMs: NEVER_MS,
     tokenStaleLimitMs: NEVER_MS,
   });
-  return { subscription, link, documents, given: 0 };
+  return { stream, link, documents, given: 0 };
 }
 
 async function versionInCache(): Promise<number> {
@@ -235,10 +262,11 @@ async function versionInCache(): Promise<number> {
 /** The cache's data of the document, as a lagging replica has it. */
 async function copyOfCache(): Promise<() => Promise<void>> {
   const stored = await Promise.all(
-    [keys.document(name), keys.revision(0)].map(async (key) => [key, await cache.getBuffer(key)] as const),
+    [keys.document(name), keys.stream].map(async (key) => [key, await cache.dumpBuffer(key)] as const),
   );
   return async () => {
-    for (const [key, value] of stored) await (value ? cache.set(key, value) : cache.del(key));
+    for (const [key, value] of stored)
+      await (value ? cache.restore(key, 0, value, 'REPLACE') : cache.del(key));
   };
 }
 
@@ -248,8 +276,8 @@ const ACTS = [
   'compare',
   'read a',
   'read b',
-  'poll a',
-  'poll b',
+  'cut a',
+  'cut b',
   'evict',
   'flush',
   'copy',
@@ -282,7 +310,7 @@ it('a version that a reader gave is never followed by an older one, and the newe
         return act();
       });
     const publisher = new Publisher(store.db, stepping(cache, steps, 'publisher') as Redis);
-    // Without messages, memory is trusted for a second.
+    // Without a link, memory is trusted for a second.
     let time = 0;
     const now = () => time;
     const readers = { a: openReader(steps, 'a', now), b: openReader(steps, 'b', now) };
@@ -301,8 +329,8 @@ it('a version that a reader gave is never followed by an older one, and the newe
       compare: () => publisher.compare(),
       'read a': () => read(readers.a),
       'read b': () => read(readers.b),
-      'poll a': () => readers.a.link.poll(),
-      'poll b': () => readers.b.link.poll(),
+      'cut a': () => steps.do('cut a', async () => readers.a.stream.disconnect(true)),
+      'cut b': () => steps.do('cut b', async () => readers.b.stream.disconnect(true)),
       evict: () => lose('evict', () => cache.del(keys.document(name))),
       flush: () => lose('flush', () => cache.flushall()),
       copy: () =>
@@ -312,7 +340,7 @@ it('a version that a reader gave is never followed by an older one, and the newe
       'fail over': () =>
         lose('fail over', async () => {
           await failOver();
-          for (const { subscription } of Object.values(readers)) subscription.disconnect(true);
+          for (const { stream } of Object.values(readers)) stream.disconnect(true);
         }),
     };
     try {
@@ -330,8 +358,8 @@ it('a version that a reader gave is never followed by an older one, and the newe
       await steps.run(publisher.compare());
       const newest = await reprice(store.sql, sample.small, `0.${1000 + price++}`);
       await steps.run(publisher.publishDirty());
+      await steps.idle();
       for (const reader of Object.values(readers)) {
-        await steps.run(reader.link.poll());
         await steps.run(read(reader));
         await steps.run(read(reader));
         expect(reader.given).toBe(newest);
@@ -340,7 +368,7 @@ it('a version that a reader gave is never followed by an older one, and the newe
       expect(wentBack).toEqual([]);
       expect(await readLineage(store.sql)).toBe(keys.lineage);
     } finally {
-      for (const { subscription } of Object.values(readers)) subscription.end();
+      for (const { stream } of Object.values(readers)) stream.disconnect();
       await scheduler.waitIdle();
     }
   };

@@ -19,7 +19,7 @@ import {
   SLUGS,
   sendQuestion,
 } from './isolation-world.ts';
-import { sceneForEachTest, type TestReader } from './scene.ts';
+import { cutStreams, sceneForEachTest, type TestReader } from './scene.ts';
 
 const scene = sceneForEachTest();
 
@@ -35,7 +35,7 @@ const DOES = [
   'flush',
   'drop',
   'exchange',
-  'silence subscribers',
+  'cut streams',
   'redis refuses',
   'redis hangs',
   'redis is cut',
@@ -108,7 +108,7 @@ it('no byte of one organization is in an answer to another, for warm, cold, swap
   const way = {
     redisUrl: redis.url,
     databaseUrl: database.url,
-    pollMs: 200,
+    blockMs: 200,
     postgresDeadlineMs: 150,
     postgresReads: 4,
   };
@@ -222,7 +222,7 @@ it('no byte of one organization is in an answer to another, for warm, cold, swap
     } else if (does === 'compare') await scene.publisher.compare();
     else if (does === 'flush') await scene.cache.flushall();
     else if (does === 'drop') await scene.cache.del(clusters(one), token(two));
-    else if (does === 'silence subscribers') await scene.cache.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    else if (does === 'cut streams') await cutStreams(scene);
     else if (does === 'exchange') {
       await swap(clusters(one), clusters(two));
       await swap(token(one), token(two));

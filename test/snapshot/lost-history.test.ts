@@ -40,21 +40,21 @@ beforeEach(async () => {
 
 describe('a reader', () => {
   it('gives the data of PostgreSQL, not of memory and cache, until there is a new lineage', async () => {
-    const reader = await scene.linkedReader({ pollMs: 10 });
+    const reader = await scene.linkedReader({ blockMs: 10 });
     await priceOf(reader);
     expect(await priceOf(reader)).toEqual({ price: 0.5, tier: 'memory' });
     await restoreElsewhere('0.25');
     expect(await reader.documents.checkPostgres()).toBe(false);
     expect(await priceOf(reader)).toEqual({ price: 0.25, tier: 'postgres' });
     expect(reader.link.linked).toBe(false);
-    await reader.link.poll();
+    await reader.caughtUp();
     expect(await reader.documents.checkPostgres()).toBe(false);
     expect((await priceOf(reader)).price).toBe(0.25);
     expect(await scene.cache.get(LINEAGE_KEY)).toBe(before);
   });
 
   it('uses memory and cache again under the new lineage', async () => {
-    const reader = await scene.linkedReader({ pollMs: 10 });
+    const reader = await scene.linkedReader({ blockMs: 10 });
     await priceOf(reader);
     await restoreElsewhere('0.25');
     await reader.documents.checkPostgres();
@@ -70,8 +70,8 @@ describe('a reader', () => {
 
   it('that starts then trusts the cache no more than a running one', async () => {
     await restoreElsewhere('0.25');
-    const reader = scene.reader({ pollMs: 10 });
-    await until(() => reader.link.isConnected);
+    const reader = scene.reader({ blockMs: 10 });
+    await until(() => reader.link.commands.isReady);
     expect(await priceOf(reader)).toEqual({ price: 0.25, tier: 'postgres' });
   });
 
@@ -107,7 +107,7 @@ describe('a publisher', () => {
   });
 
   it('notices an earlier state by the comparison, and readers follow', async () => {
-    const reader = await scene.linkedReader({ pollMs: 10 });
+    const reader = await scene.linkedReader({ blockMs: 10 });
     expect((await priceOf(reader)).price).toBe(0.5);
     await goBack('0.25');
     await Promise.all([1, 2, 3].map(() => new Publisher(scene.store.db, scene.cache).compare()));

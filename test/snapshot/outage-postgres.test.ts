@@ -70,7 +70,7 @@ describe.each(outages)('when Postgres %s', (_, strike) => {
 
   it('publications still arrive', async () => {
     // No check of the cache can bring the version, only its message.
-    const reader = await linked({ pollMs: 600_000 });
+    const reader = await linked();
     await machines(reader);
     await strike();
     const version = await reprice(scene.sql, scene.sample.small, '0.5');
@@ -212,7 +212,7 @@ describe('while cache and Postgres are both away', () => {
     const reader = await linked({ now: clock.now });
     await machines(reader);
     clock.forward(600 * MINUTE);
-    await reader.link.poll();
+    await reader.caughtUp();
     await proxy.refuse();
     const { epoch } = reader.link;
     // An empty cache cannot confirm memory.
@@ -257,12 +257,12 @@ describe('the price history', () => {
     ]);
     await proxy.refuse();
     clock.forward(59 * MINUTE);
-    await reader.link.poll();
+    await reader.caughtUp();
     const stale = await reader.catalogue.machinePrices(scene.sample.small);
     expect([stale?.tier, stale?.body]).toEqual(['memory', first?.body]);
     await expect(reader.catalogue.machinePrices(scene.sample.big)).rejects.toThrow(Unavailable);
     clock.forward(2 * MINUTE);
-    await reader.link.poll();
+    await reader.caughtUp();
     await expect(reader.catalogue.machinePrices(scene.sample.small)).rejects.toThrow(Unavailable);
   });
 });
@@ -270,7 +270,7 @@ describe('the price history', () => {
 describe('a lineage from the cache', () => {
   it('is dropped when Postgres is back and has another', async () => {
     await proxy.refuse();
-    const reader = open({ pollMs: 20 });
+    const reader = open({ blockMs: 20 });
     await until(() => reader.catalogue.providers());
     expect((await machines(reader)).tier).toBe('redis');
     // A newer database that no worker has published yet: only Postgres has its lineage.

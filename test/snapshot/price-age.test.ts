@@ -17,7 +17,7 @@ it('a price history from memory has the age of its read, not of the machine', as
   for (const { id } of await scene.sql<{ id: string }[]>`select id from sources`)
     await verify(scene.sql, id, LATER);
   await scene.publisher.publishDirty();
-  await reader.link.poll();
+  await reader.caughtUp();
   await until(async () => {
     const machine = await reader.catalogue.machine(small);
     return machine?.asOf?.startsWith('2099') === true && machine.body.identity.includes('0.75');

@@ -1,4 +1,6 @@
 /** A database, a cache, a publisher and readers, composed as in src/app/reader.ts, with test clocks. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { type Logger, pino } from 'pino';
 import postgres from 'postgres';
@@ -21,15 +23,15 @@ import type { ApiFeature } from '../../src/http/app.ts';
 import { ResponseCache } from '../../src/http/hot/response-cache.ts';
 import { openMarket } from '../../src/market/market.ts';
 import type { SearchCounts } from '../../src/market/searchable.ts';
-import { openRedis, redisReady } from '../../src/redis/redis.ts';
+import { openRedis, type RedisClient, redisReady } from '../../src/redis/redis.ts';
 import type { CatalogueReader, ClusterReader, TokenReader } from '../../src/snapshot/document/answer.ts';
-import { CacheKeys, FEED_ID, lanesOf } from '../../src/snapshot/document/keys.ts';
+import { CacheKeys, FEED_ID } from '../../src/snapshot/document/keys.ts';
 import { withFence } from '../../src/snapshot/publish/fence.ts';
 import { Publisher } from '../../src/snapshot/publish/publisher.ts';
 import { memoryBudget } from '../../src/snapshot/read/budget.ts';
 import { Documents } from '../../src/snapshot/read/documents.ts';
 import { Dump } from '../../src/snapshot/read/dump.ts';
-import { CacheSubscription } from '../../src/snapshot/read/link.ts';
+import { CacheLink } from '../../src/snapshot/read/link.ts';
 import { PostgresReads } from '../../src/snapshot/read/postgres-reads.ts';
 import { catalogueReader, clusterReader } from '../../src/snapshot/read/readers.ts';
 import { tokenVerifier } from '../../src/snapshot/read/tokens.ts';
@@ -55,9 +57,13 @@ export interface ReaderOptions {
   readonly replicaUrl?: string;
   /** Replaces the reader's store, e.g. by one that counts. */
   readonly sql?: Sql;
-  readonly subscriberUrl?: string;
+  /** The address for `caughtUp`; that of the cache by default. */
+  readonly writerUrl?: string;
+  /** The address of the stream; that of the cache by default. */
+  readonly streamUrl?: string;
   readonly now?: () => number;
-  readonly pollMs?: number;
+  /** Milliseconds that a read of the stream waits. */
+  readonly blockMs?: number;
   /** Milliseconds until a reply of the cache is late. */
   readonly cacheDeadlineMs?: number;
   /** Milliseconds without a publisher's heartbeat. By default readers need none, since scenes have no worker. */
@@ -83,7 +89,7 @@ export interface ReaderOptions {
 }
 
 export interface TestReader extends AsyncDisposable {
-  readonly link: CacheSubscription;
+  readonly link: CacheLink;
   readonly documents: Documents;
   readonly catalogue: CatalogueReader;
   readonly clusters: ClusterReader;
@@ -96,6 +102,32 @@ export interface TestReader extends AsyncDisposable {
   readonly features: readonly ApiFeature[];
   readonly dump: Dump | undefined;
   readonly replica: ReplicaReads | undefined;
+  /** Resolves once the reader has every entry of the stream until now. */
+  caughtUp(): Promise<void>;
+}
+
+/** Returns a function that resolves once the reader has received a new entry, after all earlier ones. */
+function barrierOf(documents: Documents, link: CacheLink, redisUrl: string) {
+  const seen = new Set<string>();
+  let writer: RedisClient | undefined;
+  let barriers = 0;
+  documents.onPublished({ onPublished: (id) => seen.add(id), onLineage: () => {} });
+  return {
+    async caughtUp() {
+      writer ??= withFence(openRedis(redisUrl, 'publisher', () => {}));
+      await redisReady(writer, 5000);
+      barriers += 1;
+      const barrier = `barrier:${barriers}`;
+      // A reader that joins finds the end of the stream, and not this entry. An absent stream has no entry.
+      await until(async () => {
+        const { stream = '' } = link.keys ?? {};
+        const isThere = await writer?.fleetbookAnnounce(stream, barrier, '1', randomUUID());
+        await sleep(5);
+        return seen.has(barrier) || (isThere === 0 && link.state !== 'joining');
+      });
+    },
+    close: () => writer?.disconnect(),
+  };
 }
 
 /** The `sql` of a reader's store, which records each statement. */
@@ -135,14 +167,14 @@ function openReader({
     statementTimeoutMs: POSTGRES_DEADLINE_MS,
   });
   const now = options.now ?? steadyNow;
-  const link = new CacheSubscription({
+  const link = new CacheLink({
     commands: withFence(patient(openRedis(options.redisUrl, 'reader', () => {}))),
-    subscriber: openRedis(options.subscriberUrl ?? options.redisUrl, 'subscriber', () => {}),
+    stream: openRedis(options.streamUrl ?? options.redisUrl, 'stream', () => {}),
     logger: silent,
     now,
     silentAfterMs: options.silentAfterMs ?? Number.POSITIVE_INFINITY,
     deadlineMs: cacheDeadlineMs,
-    ...(options.pollMs === undefined ? {} : { pollMs: options.pollMs }),
+    ...(options.blockMs === undefined ? {} : { blockMs: options.blockMs }),
   });
   const memory = memoryBudget(options.memoryLimit ?? 64_000_000);
   const staleLimitMs = options.staleLimitMs ?? 3_600_000;
@@ -188,6 +220,7 @@ function openReader({
     staleLimitMs,
     tokenStaleLimitMs,
   });
+  const barrier = barrierOf(documents, link, options.writerUrl ?? options.redisUrl);
   const { snapshotDir: folder, dumpLimit: limit = 64_000_000, dumpEveryMs: everyMs = 600_000 } = options;
   const dump = folder === undefined ? undefined : new Dump({ folder, documents, logger, limit, everyMs });
   const { catalogue: searchable, books } = openMarket({
@@ -236,7 +269,9 @@ function openReader({
     feed,
     dump,
     replica,
+    caughtUp: barrier.caughtUp,
     async [Symbol.asyncDispose]() {
+      barrier.close();
       feed[Symbol.dispose]();
       await dump?.[Symbol.asyncDispose]();
       await link[Symbol.asyncDispose]();
@@ -244,6 +279,26 @@ function openReader({
       await store[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Appends an entry that follows a lost one: every reader of the stream finds a gap. */
+export async function loseEntry({ cache, keys }: Pick<Scene, 'cache' | 'keys'>): Promise<void> {
+  await cache.xadd(keys.stream, '*', 'mark', randomUUID(), 'before', 'lost', 'what', 'feed', 'value', '0');
+}
+
+/** Ends the connections of readers that wait for entries. @returns how many */
+export async function cutStreams({ cache }: Pick<Scene, 'cache'>): Promise<number> {
+  const clients = String(await cache.call('CLIENT', 'LIST')).split('\n');
+  const waiting = clients.filter((each) => each.includes('cmd=xread'));
+  for (const each of waiting) await cache.call('CLIENT', 'KILL', 'ID', /id=(\d+)/.exec(each)?.[1] ?? '');
+  return waiting.length;
+}
+
+/** Returns the documents of the stream's entries, in order. */
+export async function announcedIn({ cache, keys }: Pick<Scene, 'cache' | 'keys'>): Promise<string[]> {
+  const entries = await cache.xrange(keys.stream, '-', '+');
+  const isDocument = (what: string) => what === 'providers' || what.includes(':');
+  return entries.map(([, fields]) => fields[5] ?? '').filter(isDocument);
 }
 
 export interface Scene extends AsyncDisposable {
@@ -270,7 +325,7 @@ export async function openScene(redis: Pick<TestRedis, 'url'>, given?: TestDatab
   const cache = withFence(openRedis(redis.url, 'publisher', () => {}));
   opened.defer(() => cache.disconnect());
   await redisReady(cache, 5000);
-  const keys = new CacheKeys(await readLineage(store.sql), lanesOf(cache));
+  const keys = new CacheKeys(await readLineage(store.sql));
   const closing = opened.move();
   return {
     db,
@@ -280,7 +335,9 @@ export async function openScene(redis: Pick<TestRedis, 'url'>, given?: TestDatab
     keys,
     publisher: new Publisher(store.db, cache),
     reader(options = {}) {
-      return closing.use(openReader({ databaseUrl: db.url, redisUrl: redis.url, ...options }));
+      return closing.use(
+        openReader({ databaseUrl: db.url, redisUrl: redis.url, writerUrl: redis.url, ...options }),
+      );
     },
     async secondPublisher() {
       const second = withFence(openRedis(redis.url, 'publisher', () => {}));

@@ -74,7 +74,7 @@ describe('a token', () => {
 
 describe('an unknown token', () => {
   it('is rejected, is looked up once, and becomes known at its creation', async () => {
-    const reader = await scene.linkedReader({ pollMs: 60_000 });
+    const reader = await scene.linkedReader();
     const { token } = await create();
     // Cached as unknown, as after an attempt a moment before its creation.
     await scene.sql`delete from tokens`;
@@ -90,7 +90,7 @@ describe('an unknown token', () => {
   });
 
   it('is not cached as unknown if it is published during the lookup', async () => {
-    const reader = await scene.linkedReader({ pollMs: 60_000 });
+    const reader = await scene.linkedReader();
     for (let i = 0; i < 20; i++) {
       const token = newToken();
       const verifying = [reader.tokens.verify(token)];
@@ -115,7 +115,7 @@ describe('an unknown token', () => {
 describe('a revocation', () => {
   it('takes effect on a linked reader at once, long before its next check', async () => {
     await scene.publisher.publishDirty();
-    const reader = await scene.linkedReader({ pollMs: 60_000 });
+    const reader = await scene.linkedReader();
     const took = [];
     for (let i = 0; i < 10; i++) {
       const { token, id } = await create();
@@ -163,7 +163,7 @@ describe('a revocation', () => {
     // After a flush there is no tombstone, but the reader still has it; the comparison repairs the rest.
     await scene.cache.flushall();
     expect(await setIfNewer(scene.cache, scene.keys, name, before.version, late, 60)).toBe(true);
-    await reader.link.poll();
+    await reader.caughtUp();
     expect(await reader.tokens.verify(token)).toBeUndefined();
     await scene.publisher.compare();
     expect(await (await scene.linkedReader()).tokens.verify(token)).toBeUndefined();
@@ -189,8 +189,15 @@ describe('a revocation', () => {
     expect(await reader.tokens.verify(token)).toBeDefined();
     await until(() => reader.documents.getFresh(nameOf(token)));
     await revokeToken(scene.store.db, id);
+    const { keys } = scene;
     await reader.link.commands.run((cache) =>
-      cache.publish(scene.keys.published, `1 token:${hashToken(token)} 2`),
+      cache.fleetbookReject(
+        keys.document(nameOf(token)),
+        keys.stream,
+        `token:${hashToken(token)}`,
+        '2',
+        'a mark',
+      ),
     );
     await until(() => reader.documents.getFresh(nameOf(token)) === undefined);
     await own.kill();

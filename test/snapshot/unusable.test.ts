@@ -9,7 +9,7 @@ import { type DocumentName, documentId } from '../../src/snapshot/document/keys.
 import { loadContent } from '../../src/snapshot/document/load.ts';
 import { until } from '../support/until.ts';
 import { addMachines, reprice } from './rows.ts';
-import { sceneForEachTest, type TestReader } from './scene.ts';
+import { loseEntry, type ReaderOptions, sceneForEachTest, type TestReader } from './scene.ts';
 
 const scene = sceneForEachTest();
 
@@ -79,6 +79,14 @@ const readers: Record<RowName['kind'], (reader: TestReader) => Promise<unknown>>
   token: async (reader) => reader.tokens.verify(token),
 };
 
+/** A reader that is linked before it has read a document. */
+async function linkedWithoutRead(options?: Partial<ReaderOptions>): Promise<TestReader> {
+  const reader = scene.reader(options);
+  await until(() => reader.documents.checkPostgres());
+  await until(() => reader.link.linked);
+  return reader;
+}
+
 it.each(Object.entries(NAMES))(
   'under the key of %s, an unusable value is a miss, is counted, and is replaced',
   async (_, nameOf) => {
@@ -88,14 +96,14 @@ it.each(Object.entries(NAMES))(
     for (const [what, damage] of Object.entries(DAMAGE)) {
       await scene.cache.set(scene.keys.document(name), await damage(name));
       const unusable: string[] = [];
-      await using reader = await scene.linkedReader({ onUnusable: (kind) => unusable.push(kind) });
+      await using reader = await linkedWithoutRead({ onUnusable: (kind) => unusable.push(kind) });
       expect(await readers[rowName(name).kind](reader), what).toEqual(answered);
       expect(unusable, what).toEqual([name.kind]);
       // On a busy machine a write-back may miss its deadline: the next cold reader repeats it.
       await until(
         async () => {
           if ((await inCache(name))?.version === content?.version) return true;
-          await using cold = await scene.linkedReader();
+          await using cold = await linkedWithoutRead();
           await readers[rowName(name).kind](cold);
           // Only workers write tokens.
           if (name.kind === 'token') await scene.publisher.compare();
@@ -103,7 +111,7 @@ it.each(Object.entries(NAMES))(
         },
         { what, everyMs: 100 },
       );
-      await using later = await scene.linkedReader({ onUnusable: (kind) => unusable.push(kind) });
+      await using later = await linkedWithoutRead({ onUnusable: (kind) => unusable.push(kind) });
       expect(await readers[rowName(name).kind](later), what).toEqual(answered);
       expect(unusable, what).toHaveLength(1);
     }
@@ -133,7 +141,7 @@ describe('under the key of a region', () => {
     await until(async () => (await reader.documents.get(region())).document?.version === version);
     await scene.cache.set(scene.keys.document(region()), old);
     const { epoch } = reader.link;
-    await scene.cache.incrby(scene.keys.revision(0), 5);
+    await loseEntry(scene);
     await until(() => reader.link.epoch > epoch);
     const { document } = await reader.documents.get(region());
     expect(document?.version).toBe(version);

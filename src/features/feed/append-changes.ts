@@ -22,7 +22,8 @@ import {
   organizations,
   regions,
 } from '../../db/schema.ts';
-import { CacheKeys, FEED_ID, lanesOf } from '../../snapshot/document/keys.ts';
+import { CacheKeys } from '../../snapshot/document/keys.ts';
+import { announceFeed } from '../../snapshot/publish/fence.ts';
 import type { FollowerContext, PublicationFollower } from '../../snapshot/publish/publisher.ts';
 
 /** Lists that one transaction compares. Other workers wait for it. */
@@ -253,11 +254,9 @@ export function feedFollower({ db, redis }: FollowerContext): PublicationFollowe
   return async (which) => {
     const { position, changes } = await appendChanges(db, which);
     if (changes === 0 || redis.status !== 'ready') return;
-    const keys = new CacheKeys(await readLineage(db.$client), lanesOf(redis));
-    // Readers that miss this message poll the feed.
-    await redis
-      .fleetbookAnnounce(keys.revision(keys.laneOf(FEED_ID)), keys.published, FEED_ID, String(position))
-      .catch(() => {});
+    const keys = new CacheKeys(await readLineage(db.$client));
+    // Readers that are not linked read the feed each second.
+    await announceFeed(redis, keys, position).catch(() => {});
   };
 }
 

@@ -114,7 +114,7 @@ export interface Follower {
 }
 
 const PAGE = 500;
-/** Milliseconds between two reads while the feed has followers. Messages of the cache cause earlier reads. */
+/** Milliseconds between two reads while the feed has followers. Entries of the cache cause earlier reads. */
 const POLL_MS = 1000;
 /** Followers are in groups. Within a second `tick` reaches one group after the other. */
 const GROUPS = 50;
@@ -279,7 +279,7 @@ export class FeedTail implements Disposable {
         return;
       }
       if (!more && this.#newest <= recent.at.position) return;
-      // A replica may lack the change that the message named. The timer reads again.
+      // A replica may lack the change that the entry named. The timer reads again.
       if (!more && recent.at === at) return;
     }
   }

@@ -1,16 +1,44 @@
-/** All writes to the cache. A script sets a document only if it is newer, and announces it at once. */
+/** All writes to the cache. One script sets a document if it is newer, and appends its version to the stream of the lineage. */
+import { randomBytes } from 'node:crypto';
 import type { Result } from 'ioredis';
 import type { RedisClient } from '../../redis/redis.ts';
 import { FORMAT } from '../document/format.ts';
-import { type CacheKeys, type DocumentName, documentId } from '../document/keys.ts';
+import { type CacheKeys, type DocumentName, documentId, FEED_ID } from '../document/keys.ts';
+
+/** Entries that a stream holds. A reader that is further behind compares its memory. */
+const ENTRIES = 10_000;
+/** Longest time (ms) between two heartbeats of a publisher. After a longer one it publishes what is dirty. */
+const HEARTBEAT_GAP_MS = 1000;
+/** Other publishers append no heartbeat for this time (ms) after one. */
+const HEARTBEAT_COUNTS_MS = 300;
 
 /**
- * KEYS document, revision of its lane · ARGV value, version, format, seconds to live ('' = no expiry), channel, document id
+ * Appends an entry. It names the mark of the entry before it, so that a reader sees each lost one: after an eviction, trimming, a
+ * flush, or a failover that loses the end. All entries have the same fields, which Redis stores once.
+ */
+const APPEND = `
+local function last(stream)
+  if redis.call('TYPE', stream).ok ~= 'stream' then
+    redis.call('DEL', stream)
+    return nil
+  end
+  return redis.call('XREVRANGE', stream, '+', '-', 'COUNT', 1)[1]
+end
+local function append(stream, mark, what, value)
+  local before = last(stream)
+  redis.call('XADD', stream, 'MAXLEN', '~', ${ENTRIES}, '*',
+    'mark', mark, 'before', before and before[2][2] or '', 'what', what, 'value', value)
+end
+`;
+
+/**
+ * KEYS document, stream · ARGV value, version, format, seconds to live ('' = no expiry), document id, mark
  *
  * Returns 1 if it set the document, 0 if the cache has the same or a newer version. The publisher makes a reader's write-back
  * permanent. Only the publisher replaces another format: a reader of an older release must not overwrite a newer format.
  */
 const SET_IF_NEWER = `
+${APPEND}
 local head = redis.call('GETRANGE', KEYS[1], 0, 19)
 local permanent = ARGV[4] == ''
 if head ~= '' then
@@ -29,19 +57,50 @@ if permanent then
 else
   redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[4])
 end
-local revision = redis.call('INCR', KEYS[2])
-redis.call('PUBLISH', ARGV[5], revision .. ' ' .. ARGV[6] .. ' ' .. ARGV[2])
+append(KEYS[2], ARGV[6], ARGV[5], ARGV[2])
 return 1
 `;
 
 /**
- * KEYS revision of the lane · ARGV channel, document id, version
+ * KEYS document, stream · ARGV document id, version, mark
  *
- * Announces a version without setting it. It writes nothing, so a server that rejects writes runs it.
+ * Announces a version that the cache cannot store, and deletes the older one. A full cache runs it.
  */
-const ANNOUNCE = `
-local revision = redis.call('GET', KEYS[1]) or '0'
-return redis.call('PUBLISH', ARGV[1], revision .. ' ' .. ARGV[2] .. ' ' .. ARGV[3])
+const REJECT = `#!lua flags=allow-oom
+${APPEND}
+redis.call('DEL', KEYS[1])
+append(KEYS[2], ARGV[3], ARGV[1], ARGV[2])
+return 1
+`;
+
+/** KEYS stream · ARGV what, value, mark. Appends an entry to a stream that exists. A full cache runs it. */
+const ANNOUNCE = `#!lua flags=allow-oom
+${APPEND}
+if not last(KEYS[1]) then return 0 end
+append(KEYS[1], ARGV[3], ARGV[1], ARGV[2])
+return 1
+`;
+
+/**
+ * KEYS stream · ARGV time of the publisher's last heartbeat ('' = none), mark
+ *
+ * Returns whether it accepted the heartbeat, and the server's time (ms). A heartbeat that waited in a socket while the publisher was
+ * cut off is late. A young heartbeat of another publisher is as good. A full cache runs it.
+ */
+const HEARTBEAT = `#!lua flags=allow-oom
+${APPEND}
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local previous = tonumber(ARGV[1])
+if not previous or math.abs(now - previous) > ${HEARTBEAT_GAP_MS} then return { 0, now } end
+local before = last(KEYS[1])
+if before and before[2][6] == 'heartbeat' then
+  local age = now - tonumber(string.match(before[1], '^%d+'))
+  -- After the clock went back, the age is negative for a while.
+  if age >= 0 and age < ${HEARTBEAT_COUNTS_MS} then return { 1, now } end
+end
+append(KEYS[1], ARGV[2], 'heartbeat', '')
+return { 1, now }
 `;
 
 /** KEYS document · ARGV its first bytes ('' for a key of another type). Returns 1 if it deleted the key. */
@@ -52,54 +111,79 @@ return redis.call('DEL', KEYS[1])
 `;
 
 /**
- * KEYS hash · ARGV field, stamp, field, stamp, …: moves stamps forward in time, never back. For equal times the greater text
- * wins, so that a retired source stays retired.
+ * KEYS hash, stream · ARGV mark, field, stamp, field, stamp, …: moves stamps forward in time, never back, and appends those that
+ * moved. For equal times the greater text wins, so that a retired source stays retired.
  */
-const VERIFY_IF_LATER = `
+const MOVE_STAMPS = `
+${APPEND}
 local function time(stamp) return string.match(stamp, ' (.*)$') or '' end
-local moved = 0
-for i = 1, #ARGV, 2 do
+local moved = {}
+for i = 2, #ARGV, 2 do
   local stored = redis.call('HGET', KEYS[1], ARGV[i])
   local stamp = ARGV[i + 1]
   local isLater = not stored or time(stamp) > time(stored) or (time(stamp) == time(stored) and stamp > stored)
   if isLater then
     redis.call('HSET', KEYS[1], ARGV[i], stamp)
-    moved = moved + 1
+    moved[#moved + 1] = { ARGV[i], stamp }
   end
 end
-return moved
+if #moved > 0 then append(KEYS[2], ARGV[1], 'stamps', cjson.encode(moved)) end
+return #moved
 `;
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
     fleetbookSetIfNewer(
       document: string,
-      revision: string,
+      stream: string,
       value: Buffer,
       version: string,
       format: string,
       seconds: string,
-      channel: string,
       id: string,
+      mark: string,
     ): Result<number, Context>;
-    fleetbookAnnounce(
-      revision: string,
-      channel: string,
+    fleetbookReject(
+      document: string,
+      stream: string,
       id: string,
       version: string,
+      mark: string,
     ): Result<number, Context>;
+    fleetbookAnnounce(stream: string, what: string, value: string, mark: string): Result<number, Context>;
+    fleetbookHeartbeat(
+      stream: string,
+      previous: string,
+      mark: string,
+    ): Result<[isAccepted: 0 | 1, time: number], Context>;
     fleetbookDropIfSame(document: string, firstBytes: Buffer): Result<number, Context>;
-    fleetbookVerifyIfLater(hash: string, ...fieldsAndStamps: string[]): Result<number, Context>;
+    fleetbookMoveStamps(
+      hash: string,
+      stream: string,
+      mark: string,
+      ...fieldsAndStamps: string[]
+    ): Result<number, Context>;
   }
 }
 
 /** Adds the scripts to a client. */
 export function withFence<T extends RedisClient>(redis: T): T {
   redis.defineCommand('fleetbookSetIfNewer', { numberOfKeys: 2, lua: SET_IF_NEWER });
+  redis.defineCommand('fleetbookReject', { numberOfKeys: 2, lua: REJECT });
   redis.defineCommand('fleetbookAnnounce', { numberOfKeys: 1, lua: ANNOUNCE });
+  redis.defineCommand('fleetbookHeartbeat', { numberOfKeys: 1, lua: HEARTBEAT });
   redis.defineCommand('fleetbookDropIfSame', { numberOfKeys: 1, lua: DROP_IF_SAME });
-  redis.defineCommand('fleetbookVerifyIfLater', { numberOfKeys: 1, lua: VERIFY_IF_LATER });
+  redis.defineCommand('fleetbookMoveStamps', { numberOfKeys: 2, lua: MOVE_STAMPS });
   return redis;
+}
+
+const WRITER = randomBytes(9).toString('base64url');
+let written = 0;
+
+/** Returns the mark of an entry, which no other entry has. */
+function newMark(): string {
+  written += 1;
+  return `${WRITER}-${written.toString(36)}`;
 }
 
 /**
@@ -114,29 +198,55 @@ export async function setIfNewer(
   value: Buffer,
   expireSeconds?: number,
 ): Promise<boolean> {
-  const id = documentId(name);
   const set = await redis.fleetbookSetIfNewer(
     keys.document(name),
-    keys.revision(keys.laneOf(id)),
+    keys.stream,
     value,
     String(version),
     FORMAT,
     expireSeconds === undefined ? '' : String(expireSeconds),
-    keys.published,
-    id,
+    documentId(name),
+    newMark(),
   );
   return set === 1;
 }
 
-/** Announces a version that the cache rejected, e.g. because its memory is full. Readers then read it from Postgres. */
-export async function announce(
+/**
+ * Announces a version that the cache rejected, e.g. because its memory is full, and deletes the older one. Readers then read the
+ * document from Postgres.
+ */
+export async function announceRejected(
   redis: RedisClient,
   keys: CacheKeys,
   name: DocumentName,
   version: number,
 ): Promise<void> {
-  const id = documentId(name);
-  await redis.fleetbookAnnounce(keys.revision(keys.laneOf(id)), keys.published, id, String(version));
+  await redis.fleetbookReject(keys.document(name), keys.stream, documentId(name), String(version), newMark());
+}
+
+/** Announces the end of the feed of changes. */
+export async function announceFeed(redis: RedisClient, keys: CacheKeys, position: number): Promise<void> {
+  await redis.fleetbookAnnounce(keys.stream, FEED_ID, String(position), newMark());
+}
+
+/** Announces to readers of an old lineage that the cache names another one. */
+export async function announceLineage(redis: RedisClient, old: CacheKeys, lineage: string): Promise<void> {
+  await redis.fleetbookAnnounce(old.stream, 'lineage', lineage, newMark());
+}
+
+/**
+ * Appends a heartbeat, unless the last one is longer ago than readers allow.
+ * @param previous the time of the last accepted heartbeat; undefined for none
+ * @returns the time of the server in milliseconds
+ */
+export async function sendHeartbeat(
+  redis: RedisClient,
+  keys: CacheKeys,
+  previous: number | undefined,
+): Promise<{ readonly isAccepted: boolean; readonly time: number }> {
+  const since = previous === undefined ? '' : String(previous);
+  const [isAccepted, time] = await redis.fleetbookHeartbeat(keys.stream, since, newMark());
+  return { isAccepted: isAccepted === 1, time };
 }
 
 /** More than the first line, which contains the checksum: different values differ here. */
@@ -155,7 +265,7 @@ const STAMPS_AT_ONCE = 500;
 /** Removes the stamps of regions that a source no longer has. */
 export async function dropStamps(redis: RedisClient, keys: CacheKeys, ids: readonly string[]): Promise<void> {
   for (let from = 0; from < ids.length; from += STAMPS_AT_ONCE)
-    await redis.hdel(keys.verified, ...ids.slice(from, from + STAMPS_AT_ONCE));
+    await redis.hdel(keys.stamps, ...ids.slice(from, from + STAMPS_AT_ONCE));
 }
 
 export async function moveStamps(
@@ -166,6 +276,6 @@ export async function moveStamps(
   const entries = [...stamps];
   for (let from = 0; from < entries.length; from += STAMPS_AT_ONCE) {
     const some = entries.slice(from, from + STAMPS_AT_ONCE);
-    await redis.fleetbookVerifyIfLater(keys.verified, ...some.flat());
+    await redis.fleetbookMoveStamps(keys.stamps, keys.stream, newMark(), ...some.flat());
   }
 }

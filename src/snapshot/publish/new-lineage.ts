@@ -4,7 +4,7 @@ import type { Decider } from '../../domain/operator.ts';
 import { mastersOf, type RedisClient } from '../../redis/redis.ts';
 import type { TokenRecord } from '../document/build.ts';
 import { decodeDocument } from '../document/format.ts';
-import { CacheKeys, documentId, lanesOf } from '../document/keys.ts';
+import { CacheKeys, documentId } from '../document/keys.ts';
 
 export interface NewLineage {
   readonly id: string;
@@ -35,7 +35,7 @@ export async function takeNewLineage(
   const revoked: NamedToken[] = [];
   // A scan may name a key twice.
   const forgotten = new Set<number>();
-  for await (const records of oldTokens(redis, new CacheKeys(old, lanesOf(redis)))) {
+  for await (const records of oldTokens(redis, new CacheKeys(old))) {
     const gone = records.filter(({ record }) => record.revoked).map(({ hash }) => hash);
     revoked.push(...(await revokeAgain(db, gone)));
     const hashes = records.map(({ hash }) => hash);

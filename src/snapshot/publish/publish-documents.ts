@@ -10,7 +10,7 @@ import type { CacheKeys } from '../document/keys.ts';
 import { loadContents } from '../document/load.ts';
 import { indexMachines } from '../document/machine-index.ts';
 import { dropDamaged } from './compare-document.ts';
-import { announce, setIfNewer } from './fence.ts';
+import { announceRejected, setIfNewer } from './fence.ts';
 
 /** Documents that are read and encoded at once. More would need more memory and block the event loop for longer. */
 const CONCURRENCY = 2;
@@ -70,7 +70,7 @@ async function publishRow(
       if (!(await publishOne(route, content))) return content.name;
     } catch (error) {
       if (!isRejection(error)) throw error;
-      // The loop continues, because readers receive a message about each rejected document.
+      // The loop continues, because each rejected document is announced to readers.
       rejection ??= error;
     }
   }
@@ -111,7 +111,7 @@ async function set(
   try {
     return await traced('cache write', attributes, () => setIfNewer(redis, keys, name, version, value));
   } catch (error) {
-    if (isRejection(error)) await announce(redis, keys, name, version);
+    if (isRejection(error)) await announceRejected(redis, keys, name, version);
     throw error;
   }
 }

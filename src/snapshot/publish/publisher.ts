@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { ClientDatabase } from '../../db/connection/connect.ts';
 import { beganElsewhere, ownLineageState, readLineage } from '../../db/lineage.ts';
 import { dirtyDocuments, type VersionedDocument } from '../../db/versions.ts';
@@ -6,11 +5,11 @@ import { type DocumentName, documentsOfRow } from '../../domain/document-name.ts
 import type { Decider } from '../../domain/operator.ts';
 import { traced } from '../../domain/tracer.ts';
 import type { RedisClient } from '../../redis/redis.ts';
-import { CacheKeys, documentId, LINEAGE_KEY, lanesOf } from '../document/keys.ts';
+import { CacheKeys, documentId, LINEAGE_KEY } from '../document/keys.ts';
 import { loadFreshness } from '../document/load.ts';
 import { MachineIndexRepair } from '../document/machine-index.ts';
 import { Comparison, type ComparisonOptions } from './comparison.ts';
-import { dropStamps, moveStamps } from './fence.ts';
+import { announceLineage, dropStamps, moveStamps, sendHeartbeat } from './fence.ts';
 import { type LineageObserver, type NewLineage, takeNewLineage } from './new-lineage.ts';
 import { isRejection, type Outcome, publishDocuments } from './publish-documents.ts';
 
@@ -42,13 +41,8 @@ const FOREIGN = 'this database is a restored backup, a copy of another one, or a
 const DOCUMENTS_AT_ONCE = 200;
 type Stamps = ReadonlyMap<string, string>;
 
-/** Milliseconds between the starts of two heartbeats of a worker. A reader expects one in three of them, see read/link.ts. */
-const HEARTBEAT_EVERY_MS = 500;
-/**
- * Longest time (ms) between the starts of two heartbeats, see read/link.ts. The limit of readers is 500 ms longer, because a
- * hanging heartbeat started up to 500 ms after the one before.
- */
-const HEARTBEAT_GAP_MS = 1000;
+/** Milliseconds between the starts of two heartbeats of a worker. A reader needs one in four of them, see read/link.ts. */
+const HEARTBEAT_EVERY_MS = 400;
 
 /**
  * Copies documents from Postgres to the cache. Any number of publishers may run at once: the fence in Redis keeps the newest
@@ -61,10 +55,8 @@ export class Publisher {
   readonly #comparison: Comparison;
   readonly #machineIndex = new MachineIndexRepair();
   #lineage: string | undefined;
-  /** Identifies this publisher's heartbeats. */
-  readonly #id = randomUUID();
-  /** Start of the last heartbeat that the cache answered, by `performance.now()`. */
-  #beatAt = performance.now();
+  /** The server's time (ms) at the last accepted heartbeat. */
+  #heartbeatAt: number | undefined;
 
   /** @param db acts as the worker @param redis has the scripts of `withFence` */
   constructor(db: ClientDatabase, redis: RedisClient, options: PublisherOptions = {}) {
@@ -85,28 +77,30 @@ export class Publisher {
   }
 
   /**
-   * Announces in each lane that a publisher reaches the cache. It writes nothing, so it passes a full cache. After a gap it
-   * publishes dirty documents first, because readers trust the cache from this heartbeat on. It never rejects.
+   * Appends a heartbeat: this publisher reaches the cache, and readers may trust it. After a gap it first publishes everything that is
+   * dirty. It never rejects.
    */
   async heartbeat(): Promise<void> {
     if (this.#redis.status !== 'ready') return;
-    if (performance.now() - this.#beatAt > HEARTBEAT_GAP_MS) {
-      // Readers know the documents that the cache has rejected.
-      const isCaughtUp = await this.publishDirty().then(() => true, isRejection);
-      if (!isCaughtUp) return;
-    }
-    // After the catch-up: it may last longer than a gap on a busy machine, and the next heartbeat must not need another one.
-    const began = performance.now();
-    const lineage = this.#lineage ?? (await this.#redis.get(LINEAGE_KEY).catch(() => null));
-    if (lineage === null) return;
-    const keys = this.#keysOf(lineage);
-    const sent = await Promise.allSettled(
-      Array.from({ length: keys.lanes }, (_, lane) =>
-        this.#redis.fleetbookAnnounce(keys.revision(lane), keys.heartbeats, this.#id, String(lane)),
-      ),
-    );
-    // The start counts, because a slow heartbeat is a gap as well.
-    if (sent.every(({ status }) => status === 'fulfilled')) this.#beatAt = began;
+    await this.#heartbeat().catch(() => {});
+  }
+
+  async #heartbeat(): Promise<void> {
+    const lineage = this.#lineage ?? (await this.#redis.get(LINEAGE_KEY));
+    const first = lineage === null ? undefined : await this.#sendHeartbeat(lineage, this.#heartbeatAt);
+    if (first?.isAccepted) return;
+    const receivedAt = performance.now();
+    // Readers know the documents that the cache has rejected.
+    const isCaughtUp = await this.publishDirty().then(() => true, isRejection);
+    if (!isCaughtUp || !first || this.#lineage === undefined) return;
+    // The time of the server now, or earlier. The start of a catch-up may be longer ago than a gap.
+    await this.#sendHeartbeat(this.#lineage, first.time + Math.floor(performance.now() - receivedAt));
+  }
+
+  async #sendHeartbeat(lineage: string, previous: number | undefined) {
+    const answer = await sendHeartbeat(this.#redis, new CacheKeys(lineage), previous);
+    if (answer.isAccepted) this.#heartbeatAt = answer.time;
+    return answer;
   }
 
   /**
@@ -180,7 +174,7 @@ export class Publisher {
 
   async #compareUnder(keys: CacheKeys, isNew: boolean): Promise<PublishResult> {
     // Before PostgreSQL is read: it has had each of them, and has lost those that it lacks then.
-    const stored = await this.#redis.hkeys(keys.verified);
+    const stored = await this.#redis.hkeys(keys.stamps);
     const stamps = await loadFreshness(this.#db.$client);
     await dropStamps(
       this.#redis,
@@ -220,21 +214,15 @@ export class Publisher {
     if (isForeign) await this.#newLineage(state.lineage, FOREIGN);
     const lineage = isForeign ? await readLineage(this.#db.$client) : state.lineage;
     this.#lineage = lineage;
-    const keys = this.#keysOf(lineage);
+    const keys = new CacheKeys(lineage);
     // A server that rejects writes usually has the lineage already.
     const named = await this.#redis.getset(LINEAGE_KEY, lineage).catch((error: unknown) => {
       if (!isRejection(error)) throw error;
       return this.#redis.get(LINEAGE_KEY);
     });
-    return {
-      keys,
-      mayBeEmpty: isForeign || named === null,
-      isNew: named !== null && named !== lineage,
-    };
-  }
-
-  #keysOf(lineage: string): CacheKeys {
-    return new CacheKeys(lineage, lanesOf(this.#redis));
+    const isNew = named !== null && named !== lineage;
+    if (isNew) await announceLineage(this.#redis, new CacheKeys(named), lineage).catch(() => {});
+    return { keys, mayBeEmpty: isForeign || named === null, isNew };
   }
 
   async #newLineage(old: string, why: string, decider?: Decider): Promise<NewLineage | undefined> {

@@ -1,7 +1,7 @@
 import { ReplyError } from 'ioredis';
 import type { Logger } from 'pino';
 import type { RedisClient } from '../../redis/redis.ts';
-import { type CacheKeys, type DocumentName, LINEAGE_KEY } from '../document/keys.ts';
+import type { CacheKeys, DocumentName } from '../document/keys.ts';
 import { setIfNewer } from '../publish/fence.ts';
 
 /** Milliseconds until a reply is late. */
@@ -93,16 +93,6 @@ export class CacheCommands {
       this.#writingBack -= 1;
     });
   }
-}
-
-export async function readState(redis: RedisClient, keys: CacheKeys) {
-  // First: the revisions then include everything published until these times.
-  const verified = await redis.hgetall(keys.verified);
-  const [lineage, revisions] = await Promise.all([
-    redis.get(LINEAGE_KEY),
-    Promise.all(Array.from({ length: keys.lanes }, (_, lane) => redis.get(keys.revision(lane)))),
-  ]);
-  return { verified, lineage, revisions: revisions.map((text) => Number(text ?? 0)) };
 }
 
 /** A circuit breaker: refuses calls after repeated failures, and lets one through after each pause. */

@@ -9,7 +9,7 @@ import type { MemoryBudget } from './budget.ts';
 import type { CacheCommands } from './cache.ts';
 import { Freshness, later, type ReadAt } from './freshness.ts';
 import { CurrentLineage } from './lineage.ts';
-import type { CacheSubscription } from './link.ts';
+import type { CacheLink } from './link.ts';
 import { MachineRegions } from './machine-regions.ts';
 import { Consistency, DocumentMemory, type DumpContent, type DumpedDocument } from './memory.ts';
 import type { ReadOptions, Reads } from './postgres-reads.ts';
@@ -39,7 +39,7 @@ export interface PostgresSource {
 
 export interface DocumentsOptions {
   readonly postgres: PostgresSource;
-  readonly subscription: CacheSubscription;
+  readonly subscription: CacheLink;
   readonly logger: Logger;
   readonly now?: () => number;
   readonly memory: Pick<MemoryBudget, 'documents' | 'machineRegions' | 'unknownTokens'>;
@@ -174,7 +174,7 @@ export class Documents {
   }
 
   /**
-   * Compares with Postgres what no message announces: the lineage, and the tokens in use. `watchLineage` calls it each second.
+   * Compares with Postgres what no entry announces: the lineage, and the tokens in use. `watchLineage` calls it each second.
    * @returns as `CurrentLineage.check`
    * @throws Unavailable if Postgres does not answer
    */
@@ -351,8 +351,8 @@ export class Documents {
       },
       onUnlinked: () => this.#invalidateAll(),
       onLineage: (lineage) => this.#lineage.onNamedByCache(lineage),
-      onVerified: (stamps, isLinked) => {
-        this.#freshness.update(Object.entries(stamps), isLinked);
+      onStamps: (stamps) => {
+        this.#freshness.update(stamps);
         if (!this.#lineage.isSure) void this.#lineage.refresh();
       },
     });

@@ -1,12 +1,12 @@
 import type { MaybePromise } from '../document/answer.ts';
 import { loadFreshness } from '../document/load.ts';
-import type { CacheSubscription } from './link.ts';
+import type { CacheLink } from './link.ts';
 import type { Reads } from './postgres-reads.ts';
 
 /** Readers receive stamps unchanged, so any other text in the cache counts as damaged. */
 const STAMP = /^(?:catalogue|clusters|retired) \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z$/;
 
-/** Milliseconds between two reads from Postgres while no messages arrive. */
+/** Milliseconds between two reads from Postgres while the reader is not linked. */
 const READ_AGAIN_MS = 1000;
 
 /** Epochs with stored stamps. A document of an older epoch states the time of its read. */
@@ -24,7 +24,7 @@ export interface KnownStamps {
 
 /** When a document was current. */
 export interface ReadAt {
-  /** The subscription's epoch before the read, or an epoch that no subscription has, see `OUTDATED`. */
+  /** The link's epoch before the read, or an epoch that no link has, see `OUTDATED`. */
   readonly epoch: number;
   readonly at: number;
   readonly asOf?: string | undefined;
@@ -34,7 +34,7 @@ export const NO_STAMPS: Stamps = new Map();
 const NOTHING_KNOWN: KnownStamps = { cache: NO_STAMPS, postgres: NO_STAMPS };
 
 export interface FreshnessOptions {
-  readonly subscription: CacheSubscription;
+  readonly subscription: CacheLink;
   readonly postgres: Reads;
   readonly now: () => number;
   readonly onChange: () => void;
@@ -50,7 +50,7 @@ export interface FreshnessOptions {
 export class Freshness {
   readonly #options: FreshnessOptions;
   #known = NOTHING_KNOWN;
-  /** Epoch → the newest stamps of the cache at a poll after which every message before them had arrived. */
+  /** Epoch → the newest stamps that the stream has named: every change before them is known. */
   readonly #confirmed = new Map<number, Stamps>();
   #readAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
@@ -72,17 +72,14 @@ export class Freshness {
 
   /**
    * Stores stamps of the cache. Within an epoch they only move forward. In another epoch the cache may have gone back.
-   * @param isLinked every message of a change before these stamps has arrived
+   * @param stamps of the stream; the first ones of an epoch are all that the cache has
    */
-  update(stamps: Iterable<readonly [id: string, stamp: string]>, isLinked: boolean): void {
+  update(stamps: Iterable<readonly [id: string, stamp: string]>): void {
     const { epoch } = this.#options.subscription;
     const valid = [...stamps].filter(([, stamp]) => STAMP.test(stamp));
-    const isSameEpoch = isLinked && this.#confirmed.has(epoch);
-    const cache = merged(isSameEpoch ? this.#known.cache : NO_STAMPS, valid);
-    if (isLinked) {
-      this.#confirmed.set(epoch, cache);
-      this.#confirmed.delete(epoch - EPOCHS_REMEMBERED);
-    }
+    const cache = merged(this.confirmed(epoch), valid);
+    this.#confirmed.set(epoch, cache);
+    this.#confirmed.delete(epoch - EPOCHS_REMEMBERED);
     this.#store(cache, valid);
   }
 
@@ -146,12 +143,14 @@ export class Freshness {
     if (stored && lineage === this.#firstStamp) this.#store(this.#known.cache, stored);
   }
 
-  /** Without publishers the cache's documents are not used, and so not its stamps. */
+  /** Before the stream is joined. Nothing confirms these stamps for documents in memory. */
   async #readCache(): Promise<void> {
-    const { keys, publisher } = this.#options.subscription;
-    if (!keys || publisher === 'silent') return;
-    const stamps = await this.#options.subscription.commands.run((redis) => redis.hgetall(keys.verified));
-    if (stamps && keys === this.#options.subscription.keys) this.update(Object.entries(stamps), false);
+    const { keys, commands } = this.#options.subscription;
+    if (!keys) return;
+    const read = await commands.run((redis) => redis.hgetall(keys.stamps));
+    if (!read || this.#known.cache.size > 0 || keys !== this.#options.subscription.keys) return;
+    const stamps = Object.entries(read).filter(([, stamp]) => STAMP.test(stamp));
+    this.#store(merged(NO_STAMPS, stamps), stamps);
   }
 }
 

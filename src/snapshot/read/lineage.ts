@@ -3,12 +3,12 @@ import type { Logger } from 'pino';
 import { beganElsewhere, type LineageState, readLineageState } from '../../db/lineage.ts';
 import type { MaybePromise } from '../document/answer.ts';
 import { CacheKeys, LINEAGE_KEY } from '../document/keys.ts';
-import type { CacheSubscription } from './link.ts';
+import type { CacheLink } from './link.ts';
 import type { PrimaryReads } from './postgres-reads.ts';
 
 export interface CurrentLineageOptions {
   readonly postgres: PrimaryReads;
-  readonly subscription: Pick<CacheSubscription, 'commands' | 'lanes'>;
+  readonly subscription: Pick<CacheLink, 'commands'>;
   readonly logger: Logger;
   /** @param isLost the database has left its lineage and has no new one yet: the cache has no current document */
   readonly onChange: (keys: CacheKeys, isLost: boolean) => void;
@@ -160,7 +160,7 @@ export class CurrentLineage {
   }
 
   #begin(lineage: string, namedBy: 'primary' | 'dump' | 'other', isLost = false): CacheKeys {
-    const keys = new CacheKeys(lineage, this.#options.subscription.lanes);
+    const keys = new CacheKeys(lineage);
     this.#keys = keys;
     this.#namedBy = namedBy;
     this.#lost = undefined;

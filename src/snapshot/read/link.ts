@@ -1,150 +1,173 @@
 // The global of this name is a getter, which takes as long as the clock itself. Each hot answer reads it.
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Redis } from 'ioredis';
+import { ReplyError } from 'ioredis';
 import type { Logger } from 'pino';
 import { steadyNow } from '../../domain/clock.ts';
-import type { RedisClient } from '../../redis/redis.ts';
-import { type CacheKeys, lanesOf } from '../document/keys.ts';
-import { CacheCommands, readState } from './cache.ts';
+import { isCluster, type RedisClient } from '../../redis/redis.ts';
+import { type CacheKeys, LINEAGE_KEY } from '../document/keys.ts';
+import { CacheCommands } from './cache.ts';
 
-interface CacheSubscriptionEvents {
+interface LinkEvents {
   onPublished(id: string, version: number): void;
-  /** Messages may be lost: memory is compared before its next use. */
+  /** Entries were lost: memory is compared before its next use. */
   onGap(): void;
   onUnlinked(): void;
   /** The cache names another lineage than the one in use. */
   onLineage(lineage: string): void;
-  /** Receives the stamps of the cache, see `loadFreshness`. @param isLinked memory is known to be as new */
-  onVerified(stamps: Readonly<Record<string, string>>, isLinked: boolean): void;
+  /**
+   * Receives stamps of the cache, see `loadFreshness`. Everything that they cover was published before, so memory of the epoch has it
+   * or knows that it lacks it. The first call of an epoch has all stamps.
+   */
+  onStamps(stamps: readonly (readonly [source: string, stamp: string])[]): void;
 }
 
-interface CacheSubscriptionOptions {
+interface CacheLinkOptions {
   /** Opened for use `reader`, with the fence. */
   readonly commands: RedisClient;
-  /** Opened for use `subscriber`. */
-  readonly subscriber: Redis;
+  /** Opened for use `stream`. */
+  readonly stream: RedisClient;
   readonly logger: Logger;
   readonly now?: () => number;
   /** Milliseconds that a read of the cache may take. */
   readonly deadlineMs?: number;
-  readonly pollMs?: number;
+  readonly blockMs?: number;
+  /** `Infinity` trusts a cache without heartbeats. */
   readonly silentAfterMs?: number;
 }
 
-/** One slow answer is no outage. */
-const MISSED_POLLS_TO_UNLINK = 2;
-const RETRY_POLL_MS = 200;
-const CHECK_HEARTBEATS_MS = 100;
-/** Largest delay of a message behind its revision within a cluster (ms). */
-const BETWEEN_NODES_MS = 100;
-const SILENT_CHECKS_TO_RESUBSCRIBE = 3;
+/** Longest wait (ms) of one read of the stream. */
+const BLOCK_MS = 1000;
+/** A reply with as many entries may not reach the end of the stream. */
+const ENTRIES_AT_ONCE = 500;
+/**
+ * A reader is linked for this time (ms) after a heartbeat. Workers send one every 400 ms. It counts from before its command, so it
+ * is up to 800 ms old when it arrives, and 1200 ms before the next one: two may be lost.
+ */
+const SILENT_AFTER_MS = 2000;
+const RETRY_MS = 200;
+const SILENT_JOINS_TO_RECONNECT = 3;
 /** Epochs with a stored `confirmedAt`. Documents of older epochs are as old as their read. */
 const EPOCHS_REMEMBERED = 10_000;
 
+/** An entry of the stream. */
+interface Entry {
+  readonly id: string;
+  readonly mark: string;
+  /** The mark of the entry before it; '' for the first entry of a stream. */
+  readonly before: string;
+  readonly what: string;
+  readonly value: string;
+}
+
+/** The end of a stream without entries. No entry follows it: the stream may have been deleted more than once. */
+const NOTHING: Entry = { id: '0-0', mark: '', before: '', what: '', value: '' };
+
+const isSame = (a: Entry, b: Entry): boolean => a.id === b.id && a.mark === b.mark && a.before === b.before;
+const follows = (entry: Entry, position: Entry): boolean =>
+  entry.before !== '' && entry.before === position.mark;
+
+export type LinkState = 'away' | 'joining' | 'following' | 'linked';
+
 /**
- * A reader's connection to the cache. It decides whether memory is current.
+ * What a reader knows of the cache. It reads the stream of the lineage, and decides whether memory and cache are current.
  *
- *     down ──subscribed──▶ subscribed ──heartbeat, revision read──▶ linked
- *       ▲                                                            │
- *       └── connection lost, no answer to a poll, or no heartbeat ◀──┘
+ *     away ──connected──▶ joining ──end of the stream known──▶ following ──heartbeat──▶ linked
+ *      ▲                     ▲                                    │                       │
+ *      │                     └──────── a gap, or no entry ────────┴───────────────────────┤
+ *      └───────────────────────────── a connection is closed ◀────────────────────────────┘
  *
- * Heartbeats prove that publishers reach the cache, and their messages this reader. While linked, every publication arrives as a
- * message with the revision of its lane, so the next poll detects a lost one. A ping is answered after all earlier messages;
- * in a cluster those of other nodes may be a moment late. A document of an earlier epoch is compared before its next use.
+ * While linked, every publication arrives as an entry. Each entry names the one before it, so a lost one is a gap, which begins a
+ * new epoch. A document of an earlier epoch is compared before its next use. Decision 101 has the table of states.
  */
-export class CacheSubscription implements AsyncDisposable {
-  readonly #redis: RedisClient;
+export class CacheLink implements AsyncDisposable {
   readonly commands: CacheCommands;
-  readonly #subscriber: Redis;
+  readonly #redis: RedisClient;
+  readonly #stream: RedisClient;
   readonly #logger: Logger;
   readonly #now: () => number;
-  readonly #timers: readonly NodeJS.Timeout[];
-  readonly #heartbeats: Heartbeats;
+  readonly #blockMs: number;
+  readonly #silentAfterMs: number;
   #keys: CacheKeys | undefined;
-  #events: CacheSubscriptionEvents | undefined;
-  #subscribedTo: string | undefined;
-  readonly #revisions = new Revisions();
-  /** Consecutive checks without a heartbeat, or with revisions that no message announced. */
-  #silentChecks = 0;
-  #linked = false;
+  #events: LinkEvents | undefined;
+  /** The loop that reads the stream now. Another lineage or connection has another one. */
+  #loop: symbol | undefined;
+  #state: Exclude<LinkState, 'linked'> = 'away';
+  /** The last entry that was read; undefined before the first join, and after a gap. */
+  #position: Entry | undefined;
+  /** True after a heartbeat, while both connections last. */
+  #hasHeartbeat = false;
+  /** By `performance.now()`: the last time at which a worker reached the cache, as far as this reader can know. */
+  #heartbeatAt = performance.now();
+  /** By `performance.now()`: the start of the last command whose reply had every entry. Later entries are younger. */
+  #completeAt = performance.now();
+  /** The last heartbeat behind the last complete reply. */
+  #heartbeat: Entry | undefined;
+  #silentJoins = 0;
+  /** Counts what ends a link. */
+  #breaks = 0;
   #epoch = 1;
   /** Epoch → when its memory was last equal to the cache, in milliseconds. */
   readonly #confirmedAt = new Map<number, number>();
-  #missedPolls = 0;
-  #polling: Promise<void> | undefined;
 
-  constructor(options: CacheSubscriptionOptions) {
+  constructor(options: CacheLinkOptions) {
     this.#redis = options.commands;
-    this.#subscriber = options.subscriber;
+    this.#stream = options.stream;
     this.#logger = options.logger;
     this.#now = options.now ?? steadyNow;
-    this.#heartbeats = new Heartbeats(options.silentAfterMs);
+    this.#blockMs = options.blockMs ?? BLOCK_MS;
+    this.#silentAfterMs = options.silentAfterMs ?? SILENT_AFTER_MS;
     this.commands = new CacheCommands(options.commands, options.logger, this.#now, options.deadlineMs);
-    this.#subscriber.on('message', (channel: string, message: string) => {
-      // After a reconnect the client subscribes to the channels of former lineages too.
-      if (channel === this.#keys?.published) this.#onMessage(message);
-      else if (channel === this.#keys?.heartbeats) this.#onHeartbeat(message);
-    });
-    this.#subscriber.on('ready', () => {
-      this.#subscribedTo = undefined;
-      void this.#pollAgain();
-    });
-    this.#redis.on('ready', () => void this.#pollAgain());
-    this.#subscriber.on('close', () => this.#unlink('the subscription was cut'));
-    this.#timers = [
-      setInterval(() => void this.poll(), options.pollMs ?? 1000).unref(),
-      setInterval(() => {
-        if (this.#linked && this.publisher !== 'reachable') void this.poll();
-      }, CHECK_HEARTBEATS_MS).unref(),
-    ];
+    this.#stream.on('ready', () => this.#start());
+    this.#stream.on('close', () => this.#end('the connection for the stream was closed'));
+    this.#redis.on('close', () => this.#unlink('the connection to the cache was closed'));
   }
 
-  get lanes(): number {
-    return lanesOf(this.#redis);
+  get #needsNoHeartbeat(): boolean {
+    return this.#silentAfterMs === Number.POSITIVE_INFINITY;
   }
 
-  follow(keys: CacheKeys, events: CacheSubscriptionEvents): void {
+  follow(keys: CacheKeys, events: LinkEvents): void {
     this.commands.isOff = false;
-    this.#keys = keys;
-    this.#events = events;
-    this.#heartbeats.restart(keys.lanes);
-    this.#unlink();
-    void this.#pollAgain();
+    this.#begin(keys, events);
   }
 
   /** Follows no lineage. Until it follows one, every read of the cache is a miss. */
   leave(): void {
     this.commands.isOff = true;
-    this.#keys = undefined;
-    this.#events = undefined;
-    this.#unlink();
+    this.#begin(undefined, undefined);
+  }
+
+  #begin(keys: CacheKeys | undefined, events: LinkEvents | undefined): void {
+    const isReading = this.#loop !== undefined;
+    this.#end();
+    this.#keys = keys;
+    this.#events = events;
+    this.#position = undefined;
+    this.#heartbeatAt = performance.now();
+    // A read that waits for the former stream holds the connection.
+    if (isReading) this.#stream.disconnect(true);
+    else this.#start();
   }
 
   /**
-   * True while messages arrive: memory of the current epoch equals the cache. Each read checks the last heartbeat: a process that was
-   * frozen answers requests before its late timers run, and before it has received its messages.
+   * True while memory of the current epoch equals the cache. Each read checks the time of the last heartbeat: a process that was frozen
+   * answers requests before its late timers run, and before it has read its entries.
    */
   get linked(): boolean {
-    return this.#linked && this.publisher === 'reachable';
+    return this.#hasHeartbeat && performance.now() - this.#heartbeatAt <= this.#silentAfterMs;
   }
 
-  /** True while the cache takes commands. It may still answer too late. */
-  get isConnected(): boolean {
-    return this.commands.isReady;
+  get state(): LinkState {
+    return this.linked ? 'linked' : this.#state;
   }
 
-  /** Whether publishers reach this cache. Otherwise only Postgres has the current documents. */
-  get publisher(): PublisherState {
-    return this.#heartbeats.state;
-  }
-
-  /** The time of the last heartbeat in milliseconds; before the first heartbeat, the time of the subscription. */
+  /** When a worker last reached the cache, in milliseconds; before the first heartbeat, when the reader began to follow the lineage. */
   get lastHeartbeatAt(): number {
-    return this.#now() - this.#heartbeats.ageMs;
+    return this.#now() - (performance.now() - this.#heartbeatAt);
   }
 
-  /** Grows by each possible loss of messages. */
+  /** Grows by each possible loss of entries. */
   get epoch(): number {
     return this.#epoch;
   }
@@ -158,254 +181,218 @@ export class CacheSubscription implements AsyncDisposable {
     return this.#keys;
   }
 
-  poll(): Promise<void> {
-    this.#polling ??= this.#poll().finally(() => {
-      this.#polling = undefined;
-    });
-    return this.#polling;
+  #start(): void {
+    if (!this.#keys || this.#stream.status !== 'ready') return;
+    this.#loop = Symbol('the loop that reads the stream');
+    void this.#read(this.#keys, this.#loop);
   }
 
-  /** Polls after an event that a poll under way may have missed. */
-  async #pollAgain(): Promise<void> {
-    await this.#polling;
-    await this.poll();
-  }
-
-  async #poll(): Promise<void> {
-    const keys = this.#keys;
-    if (!keys) return;
-    await this.#subscribe(keys);
-    const before = this.#revisions.known;
-    const at = this.#now();
-    const answer = await this.commands.runAlways((redis) => readState(redis, keys));
-    if (keys !== this.#keys) return;
-    if (!answer) {
-      this.#missedPolls += 1;
-      if (this.#missedPolls >= MISSED_POLLS_TO_UNLINK) this.#unlink('the cache does not answer');
-      else setTimeout(() => void this.poll(), RETRY_POLL_MS).unref();
-      return;
-    }
-    this.#missedPolls = 0;
-    const { verified, lineage, revisions } = answer;
-    if (lineage !== null && lineage !== keys.lineage) this.#events?.onLineage(lineage);
-    const isSubscribed = this.#isSubscribed(keys);
-    if (!isSubscribed || this.publisher !== 'reachable') {
-      if (isSubscribed) await this.#awaitHeartbeats(keys);
-      this.#events?.onVerified(verified, false);
-      return;
-    }
-    await this.#compare(keys, revisions, before);
-    if (keys !== this.#keys) return;
-    if (this.#linked) this.#confirmedAt.set(this.#epoch, Math.min(at, this.lastHeartbeatAt));
-    this.#events?.onVerified(verified, this.#linked);
-  }
-
-  /** @param before the revisions that were known before the poll */
-  async #compare(keys: CacheKeys, revisions: readonly number[], before: readonly number[]): Promise<void> {
-    if (!this.#linked) {
-      // The subscription began before the revisions were read: no message is lost unnoticed from here on.
-      this.#revisions.raise(revisions);
-      this.#linked = true;
-      this.#newEpoch();
-    } else if (revisions.some((revision, lane) => revision < (before[lane] ?? 0))) {
-      // The cache was flushed, or failed over to a replica that was behind.
-      this.#revisions.restart(revisions);
-      this.#newEpoch();
-    } else if (this.#revisions.isBehind(revisions)) {
-      await this.#awaitMessages(keys, revisions);
-    }
-  }
-
-  #isSubscribed(keys: CacheKeys): boolean {
-    return this.#subscriber.status === 'ready' && this.#subscribedTo === keys.published;
-  }
-
-  async #subscribe(keys: CacheKeys): Promise<void> {
-    if (this.#subscriber.status !== 'ready' || this.#isSubscribed(keys)) return;
-    try {
-      if (this.#subscribedTo) await this.#subscriber.unsubscribe();
-      await this.#subscriber.subscribe(keys.published, keys.heartbeats);
-      this.#subscribedTo = keys.published;
-    } catch (error) {
-      this.#resubscribe('the cache refused the subscription', error);
-    }
-  }
-
-  /** A busy process has not read its messages: they arrive before the answer to the ping. Without a heartbeat it unlinks. */
-  async #awaitHeartbeats(keys: CacheKeys): Promise<void> {
-    if (this.#linked) {
-      await this.#subscriber.ping().catch(() => {});
-      if (keys === this.#keys && this.publisher !== 'reachable')
-        this.#unlink('no publisher reaches the cache');
-    } else if (keys.lanes > 1 && this.publisher === 'silent') {
-      this.#countSilentCheck();
-    }
-  }
-
-  /** A node that has left its cluster, or is cut off from it, answers pings and receives no messages of the other nodes. */
-  #countSilentCheck(): void {
-    this.#silentChecks += 1;
-    if (this.#silentChecks >= SILENT_CHECKS_TO_RESUBSCRIBE)
-      this.#resubscribe('the subscription receives no publications', undefined);
-  }
-
-  /** Messages arrive on another connection than the revisions, and may be later. */
-  async #awaitMessages(keys: CacheKeys, revisions: readonly number[]): Promise<void> {
-    try {
-      await this.#subscriber.ping();
-      if (keys.lanes > 1 && this.#revisions.isBehind(revisions)) await sleep(BETWEEN_NODES_MS);
-    } catch (error) {
-      this.#resubscribe('the subscription does not answer', error);
-      return;
-    }
-    if (keys !== this.#keys || !this.#linked || !this.#revisions.isBehind(revisions)) return;
-    this.#revisions.raise(revisions);
-    this.#newEpoch();
-    this.#countSilentCheck();
-  }
-
-  /** Replaces a connection that looks alive and is not. */
-  #resubscribe(why: string, error: unknown): void {
-    this.#logger.debug({ err: error }, why);
+  #end(why?: string): void {
+    this.#loop = undefined;
+    this.#state = 'away';
     this.#unlink(why);
-    this.#subscribedTo = undefined;
-    this.#subscriber.disconnect(true);
   }
 
-  #onMessage(message: string): void {
-    const [revisionText, id, version] = message.split(' ');
-    const revision = Number(revisionText);
-    if (id === undefined || !Number.isInteger(revision)) return;
-    const lane = this.#keys?.laneOf(id) ?? 0;
-    const isNext = this.#revisions.announced(lane, revision);
-    this.#silentChecks = 0;
-    this.#events?.onPublished(id, Number(version));
-    if (this.#linked && !isNext) this.#newEpoch();
+  async #read(keys: CacheKeys, loop: symbol): Promise<void> {
+    while (loop === this.#loop) {
+      try {
+        await this.#join(keys, loop);
+        while (loop === this.#loop && (await this.#next(keys, loop)));
+      } catch (error) {
+        if (loop !== this.#loop) return;
+        this.#logger.debug({ err: error }, 'the stream of the cache cannot be read');
+        this.#unlink('the stream of the cache cannot be read');
+        await sleep(RETRY_MS, undefined, { ref: false });
+      }
+    }
   }
 
-  #onHeartbeat(message: string): void {
-    const wasReachable = this.#heartbeats.state === 'reachable';
-    const [, publisher = '', lane] = message.split(' ');
-    this.#heartbeats.received(Number(lane), publisher);
-    if (!wasReachable && this.publisher === 'reachable') void this.#pollAgain();
+  /** Goes on from the position if the stream still has it, or what follows it: nothing was missed. Else begins at its end. */
+  async #join(keys: CacheKeys, loop: symbol): Promise<void> {
+    this.#state = 'joining';
+    const sentAt = performance.now();
+    void this.#checkLineage(keys, loop);
+    const position = this.#position ?? NOTHING;
+    const { next, end, stamps } = await readAround(this.#stream, keys, position);
+    if (loop !== this.#loop) return;
+    this.#state = 'following';
+    // Heartbeats between a position and the end are older than this command.
+    if (!next || !follows(next, position)) {
+      if (!this.#position || !isSame(end, position)) {
+        this.#position = end;
+        this.#newEpoch();
+      }
+      this.#completeAt = sentAt;
+      this.#heartbeat = undefined;
+      this.#events?.onStamps(stamps);
+      if (this.#needsNoHeartbeat) this.#confirm(sentAt);
+    }
+    this.#checkSilence();
+    this.#countSilentJoin();
+  }
+
+  /** It may be on another node of a cluster, which may be away. */
+  async #checkLineage(keys: CacheKeys, loop: symbol): Promise<void> {
+    const lineage = await this.#stream.get(LINEAGE_KEY).catch(() => null);
+    if (loop === this.#loop && lineage !== null && lineage !== keys.lineage) this.#events?.onLineage(lineage);
+  }
+
+  /** A node that has left its cluster answers, and has no new entries. */
+  #countSilentJoin(): void {
+    this.#silentJoins = this.linked ? 0 : this.#silentJoins + 1;
+    if (!isCluster(this.#stream) || this.#silentJoins < SILENT_JOINS_TO_RECONNECT) return;
+    this.#silentJoins = 0;
+    this.#stream.disconnect(true);
+  }
+
+  /** Waits for entries. @returns false if the reader has to join again: after a gap, or without an entry */
+  async #next(keys: CacheKeys, loop: symbol): Promise<boolean> {
+    const sentAt = performance.now();
+    const entries = await readBehind(this.#stream, keys, this.#position ?? NOTHING, this.#blockMs);
+    if (loop !== this.#loop) return false;
+    for (const entry of entries) {
+      if (!this.#position || !follows(entry, this.#position)) {
+        this.#position = undefined;
+        return false;
+      }
+      this.#position = entry;
+      this.#onEntry(entry);
+    }
+    if (entries.length < ENTRIES_AT_ONCE) {
+      if (this.#needsNoHeartbeat) this.#confirm(this.#completeAt);
+      else if (this.#heartbeat) this.#onHeartbeat(keys, this.#heartbeat, this.#completeAt);
+      this.#heartbeat = undefined;
+      this.#completeAt = sentAt;
+    }
+    this.#checkSilence();
+    return entries.length > 0;
+  }
+
+  #onEntry(entry: Entry): void {
+    const { what, value } = entry;
+    switch (what) {
+      case 'heartbeat':
+        this.#heartbeat = entry;
+        break;
+      case 'stamps':
+        this.#events?.onStamps(parseStamps(value));
+        break;
+      case 'lineage':
+        this.#events?.onLineage(value);
+        break;
+      default:
+        if (/^\d{1,15}$/.test(value)) this.#events?.onPublished(what, Number(value));
+    }
+  }
+
+  /** @param at by `performance.now()`: the heartbeat is no older */
+  #onHeartbeat(keys: CacheKeys, heartbeat: Entry, at: number): void {
+    this.#silentJoins = 0;
+    if (this.#hasHeartbeat) this.#confirm(at);
+    else void this.#confirmBoth(keys, heartbeat, at);
+  }
+
+  /** Confirms once documents are read from the server of the stream: after a failover one connection may lead to the former master. */
+  async #confirmBoth(keys: CacheKeys, { id, mark }: Entry, at: number): Promise<void> {
+    const breaks = this.#breaks;
+    const found = await this.commands.runAlways((redis) => redis.xrange(keys.stream, id, id));
+    if (breaks === this.#breaks && found?.map(entryOf).some((entry) => entry.mark === mark))
+      this.#confirm(at);
+  }
+
+  #confirm(at: number): void {
+    this.#hasHeartbeat = true;
+    this.#heartbeatAt = Math.max(this.#heartbeatAt, at);
+    this.#confirmedAt.set(this.#epoch, this.lastHeartbeatAt);
+  }
+
+  #checkSilence(): void {
+    if (this.#hasHeartbeat && !this.linked) this.#unlink('no heartbeat of a worker arrives');
   }
 
   #newEpoch(): void {
+    this.#breaks += 1;
+    this.#hasHeartbeat = false;
     this.#epoch += 1;
     this.#confirmedAt.delete(this.#epoch - EPOCHS_REMEMBERED);
     this.#events?.onGap();
   }
 
   #unlink(why?: string): void {
-    this.#subscribedTo = this.#subscriber.status === 'ready' ? this.#subscribedTo : undefined;
-    this.#revisions.restart([]);
-    this.#silentChecks = 0;
-    if (!this.#linked) return;
-    this.#linked = false;
+    this.#breaks += 1;
+    if (!this.#hasHeartbeat) return;
+    this.#hasHeartbeat = false;
     this.#events?.onUnlinked();
     if (why !== undefined)
       this.#logger.warn({ why }, 'the link to the cache is down; memory is checked against PostgreSQL');
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const timer of this.#timers) clearInterval(timer);
-    this.#linked = false;
     this.#keys = undefined;
+    this.#events = undefined;
+    this.#end();
     this.#redis.disconnect();
-    this.#subscriber.disconnect();
+    this.#stream.disconnect();
   }
 }
 
-/** The newest known revision of each lane of the cache. A publication raises the revision of its lane by one. */
-class Revisions {
-  #known: readonly number[] = [];
+type RawEntry = [id: string, fields: string[]];
 
-  get known(): readonly number[] {
-    return this.#known;
-  }
-
-  restart(revisions: readonly number[]): void {
-    this.#known = revisions;
-  }
-
-  /** @param revisions of the cache; messages may have announced later ones */
-  raise(revisions: readonly number[]): void {
-    this.#known = revisions.map((revision, lane) => Math.max(revision, this.#known[lane] ?? 0));
-  }
-
-  /** True if the cache has revisions that no message announced. */
-  isBehind(revisions: readonly number[]): boolean {
-    return revisions.some((revision, lane) => revision > (this.#known[lane] ?? 0));
-  }
-
-  /** Stores an announced revision. @returns false if messages before it were lost */
-  announced(lane: number, revision: number): boolean {
-    const last = this.#known[lane] ?? 0;
-    this.#known = Object.assign([...this.#known], { [lane]: revision });
-    // A publication that the cache rejected repeats the last revision, see `announce`.
-    return revision === last + 1 || revision === last;
-  }
-}
-
-const SILENT_AFTER_MS = 1500;
+const entryOf = ([id, fields]: RawEntry): Entry => ({
+  id,
+  mark: fields[1] ?? '',
+  before: fields[3] ?? '',
+  what: fields[5] ?? '',
+  value: fields[7] ?? '',
+});
 
 /**
- * - `reachable`: publishers reach every lane of the cache;
- * - `awaited`: no heartbeat has arrived yet, and the first one may still come;
- * - `silent`: no publisher reaches the cache, or the reader and the publishers use two sides of a split cache.
+ * Returns the entry behind the position, the last entry, and all stamps at that point of the stream. No transaction: a full cache
+ * refuses its parts.
+ * @throws if the cache does not answer, or the key is no stream
  */
-export type PublisherState = 'reachable' | 'awaited' | 'silent';
-
-/** Counts the heartbeats that a reader receives, by lane, on the reader's monotonic clock. */
-export class Heartbeats {
-  readonly #silentAfterMs: number;
-  /** By lane: the time of the last heartbeat that counts. Empty until the first heartbeat. */
-  #receivedAt: (number | undefined)[] = [];
-  /** The time of the last heartbeat of each lane and publisher, the oldest first. A silence clears it. */
-  readonly #recent = new Map<string, number>();
-  #since = performance.now();
-
-  /** @param silentAfterMs `Infinity` trusts a cache without heartbeats */
-  constructor(silentAfterMs = SILENT_AFTER_MS) {
-    this.#silentAfterMs = silentAfterMs;
-  }
-
-  restart(lanes: number): void {
-    this.#recent.clear();
-    this.#receivedAt = Array.from({ length: lanes });
-    this.#since = performance.now();
-  }
-
-  /**
-   * Records a heartbeat. After a silence the first heartbeat of a publisher does not count: the publisher may have sent it before it
-   * lost the cache. Before the second one the publisher publishes everything that is dirty.
-   */
-  received(lane: number, publisher: string): void {
-    if (!(lane in this.#receivedAt)) return;
-    const now = performance.now();
-    for (const [key, at] of this.#recent) {
-      if (now - at <= this.#silentAfterMs) break;
-      this.#recent.delete(key);
-    }
-    const key = `${lane} ${publisher}`;
-    const isSecond = this.#recent.delete(key);
-    this.#recent.set(key, now);
-    const last = this.#receivedAt[lane];
-    if (isSecond || last === undefined || now - last <= this.#silentAfterMs) this.#receivedAt[lane] = now;
-  }
-
-  get state(): PublisherState {
-    if (this.#silentAfterMs === Number.POSITIVE_INFINITY) return 'reachable';
-    if (this.ageMs > this.#silentAfterMs) return 'silent';
-    const isComplete = this.#receivedAt.length > 0 && !this.#receivedAt.includes(undefined);
-    return isComplete ? 'reachable' : 'awaited';
-  }
-
-  /** Milliseconds since the last heartbeat of the lane that was silent for longest. */
-  get ageMs(): number {
-    if (this.#silentAfterMs === Number.POSITIVE_INFINITY) return 0;
-    let oldest = Number.POSITIVE_INFINITY;
-    for (const at of this.#receivedAt) oldest = Math.min(oldest, at ?? this.#since);
-    return performance.now() - (oldest === Number.POSITIVE_INFINITY ? this.#since : oldest);
+async function readAround(stream: RedisClient, keys: CacheKeys, position: Entry) {
+  const readEnd = () => stream.xrevrange(keys.stream, '+', '-', 'COUNT', 1);
+  for (;;) {
+    // Sent together, and run in this order.
+    const [nexts, ends, stamps, endsNow] = await Promise.all([
+      stream.xrange(keys.stream, `(${position.id}`, '+', 'COUNT', 1),
+      readEnd(),
+      // A hash of another type has no stamps. A worker replaces it.
+      stream
+        .hgetall(keys.stamps)
+        .catch((error: unknown) => (error instanceof ReplyError ? {} : Promise.reject(error))),
+      readEnd(),
+    ]);
+    const [[next], [end], [endNow]] = [nexts, ends, endsNow].map((each) => each.map(entryOf)) as [
+      Entry[],
+      Entry[],
+      Entry[],
+    ];
+    if (isSame(end ?? NOTHING, endNow ?? NOTHING))
+      return { next, end: end ?? NOTHING, stamps: Object.entries(stamps) };
   }
 }
+
+async function readBehind(
+  stream: RedisClient,
+  keys: CacheKeys,
+  { id }: Entry,
+  blockMs: number,
+): Promise<Entry[]> {
+  const reply = await stream.xread('COUNT', ENTRIES_AT_ONCE, 'BLOCK', blockMs, 'STREAMS', keys.stream, id);
+  return (reply?.[0]?.[1] ?? []).map(entryOf);
+}
+
+/** Returns no stamps for damaged text. */
+function parseStamps(text: string): (readonly [string, string])[] {
+  try {
+    const stamps: unknown = JSON.parse(text);
+    return Array.isArray(stamps) ? stamps.flatMap((pair) => (isPair(pair) ? [pair] : [])) : [];
+  } catch {
+    return [];
+  }
+}
+
+const isPair = (pair: unknown): pair is readonly [string, string] =>
+  Array.isArray(pair) && pair.length === 2 && pair.every((each) => typeof each === 'string');

@@ -4,15 +4,15 @@ import type { MaybePromise } from '../document/answer.ts';
 import { type CacheKeys, MACHINES_PER_BUCKET } from '../document/keys.ts';
 import { loadRegionOfMachine } from '../document/load.ts';
 import { BYTES_PER_ENTRY } from './budget.ts';
-import type { CacheSubscription } from './link.ts';
+import type { CacheLink } from './link.ts';
 import type { Reads } from './postgres-reads.ts';
 
 const PAGE = MACHINES_PER_BUCKET * Int32Array.BYTES_PER_ELEMENT + BYTES_PER_ENTRY;
-/** How long a machine counts as unknown (ms) while no messages arrive. */
+/** How long a machine counts as unknown (ms) while the reader is not linked. */
 const UNLINKED_UNKNOWN_MS = 1000;
 
 export interface MachineRegionsOptions {
-  readonly subscription: CacheSubscription;
+  readonly subscription: CacheLink;
   readonly postgres: Reads;
   readonly now: () => number;
   /** Bytes: three quarters for known machines, a quarter for unknown ones. */

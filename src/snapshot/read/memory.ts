@@ -4,17 +4,19 @@ import type { Document } from '../document/document.ts';
 import type { DocumentName } from '../document/keys.ts';
 import { BYTES_PER_DOCUMENT, BYTES_PER_ENTRY } from './budget.ts';
 import type { Freshness, ReadAt } from './freshness.ts';
-import type { CacheSubscription } from './link.ts';
+import type { CacheLink } from './link.ts';
 import type { DocumentListener, Served, TieredResult, Wanted } from './tiers.ts';
 
 type Kind = DocumentName['kind'];
 
-/** The epoch of a document with a newer announced version. The subscription never has this epoch. */
+/** The epoch of a document with a newer announced version. The link never has this epoch. */
 const OUTDATED = 0;
 /** The epoch of a document of an earlier process that nothing has confirmed since. */
 const RECALLED = -1;
+/** The epoch of a document that a replica, or a cache without workers, had some time ago. Entries before the read may be about it. */
+const UNCONFIRMED = -2;
 
-/** Without messages, an older document (ms) is compared with Postgres before it is served. */
+/** While the reader is not linked, an older document (ms) is compared with Postgres before it is served. */
 export const UNLINKED_MAX_AGE_MS = 1000;
 /** The same for a token. The comparison of all tokens in use confirms most of them each second. */
 const UNLINKED_TOKEN_MAX_AGE_MS = 2000;
@@ -25,7 +27,7 @@ const UNKNOWN_TOKEN_MAX_AGE_MS = 10_000;
 const CLOCK_TOLERANCE_MS = 60_000;
 
 export interface ConsistencyOptions {
-  readonly subscription: Pick<CacheSubscription, 'linked' | 'epoch' | 'confirmedAt'>;
+  readonly subscription: Pick<CacheLink, 'linked' | 'epoch' | 'confirmedAt'>;
   readonly now: () => number;
   readonly staleLimitMs: number;
   readonly tokenStaleLimitMs: number;
@@ -35,7 +37,7 @@ export interface ConsistencyOptions {
  * Decides which documents a reader may serve, by versions, epochs and ages.
  *
  * - No version follows a newer one that was served, or announced during the read.
- * - While messages arrive, a document of the current epoch is current. Otherwise it is current for a second or two.
+ * - While the reader is linked, a document of the current epoch is current. Otherwise it is current for a second or two.
  * - An unconfirmed document is served until its limit. Tokens have another limit.
  */
 export class Consistency {
@@ -51,9 +53,9 @@ export class Consistency {
   }
 
   served({ document, knownAt, asOf }: TieredResult, began: ReadAt, isOvertaken: boolean): Served {
-    // No message covers what was published before the link, and an unconfirmed result may lack it.
-    const isUnsure = knownAt !== undefined && this.#options.subscription.linked;
-    const epoch = isOvertaken || isUnsure ? OUTDATED : began.epoch;
+    const { linked } = this.#options.subscription;
+    const isOutdated = isOvertaken || (knownAt !== undefined && linked);
+    const epoch = isOutdated ? OUTDATED : knownAt !== undefined ? UNCONFIRMED : began.epoch;
     return { document, epoch, at: Math.min(began.at, knownAt ?? began.at), asOf };
   }
 

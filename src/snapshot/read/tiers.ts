@@ -9,7 +9,7 @@ import { loadContent, loadVersion } from '../document/load.ts';
 import { dropValue } from '../publish/fence.ts';
 import type { CacheCommands } from './cache.ts';
 import { type KnownStamps, type ReadAt, timeBy } from './freshness.ts';
-import type { CacheSubscription } from './link.ts';
+import type { CacheLink } from './link.ts';
 import type { Reads } from './postgres-reads.ts';
 
 /** A document, or undefined for none, and the tier that answered. */
@@ -61,20 +61,20 @@ type Found = TieredResult | null | undefined;
 
 /** The documents in Redis. They are current while publishers reach it. */
 export class CacheTier {
-  readonly #subscription: CacheSubscription;
+  readonly #subscription: CacheLink;
   readonly #get: ReturnType<typeof mgetBatcher>;
   readonly #onUnusable: (name: DocumentName) => void;
 
-  constructor(subscription: CacheSubscription, onUnusable: (name: DocumentName) => void) {
+  constructor(subscription: CacheLink, onUnusable: (name: DocumentName) => void) {
     this.#subscription = subscription;
     this.#onUnusable = onUnusable;
-    const { commands, lanes } = subscription;
-    this.#get = mgetBatcher(commands.read.bind(commands), lanes);
+    const { commands } = subscription;
+    this.#get = mgetBatcher(commands.read.bind(commands));
   }
 
-  /** True while publishers reach the cache. */
+  /** True while every change reaches the cache, and this reader. */
   get isCurrent(): boolean {
-    return this.#subscription.publisher === 'reachable';
+    return this.#subscription.linked;
   }
 
   /** Reads a cache that publishers reach. */
@@ -140,7 +140,7 @@ interface Command {
  * Returns a function that reads values from the cache, and never fails. All reads of one turn of the event loop are one
  * command: under load the client's work for a command is a large part of a miss.
  */
-function mgetBatcher(read: CacheCommands['read'], lanes: number): (key: string) => Promise<Value> {
+function mgetBatcher(read: CacheCommands['read']): (key: string) => Promise<Value> {
   let open: Command | undefined;
 
   function begin(): Command {
@@ -153,11 +153,6 @@ function mgetBatcher(read: CacheCommands['read'], lanes: number): (key: string) 
 
   async function send({ keys, resolvers }: Command): Promise<void> {
     open = undefined;
-    // In a cluster a command has keys of one slot. The client sends all commands for one node in one write.
-    if (lanes > 1) {
-      for (const [i, key] of keys.entries()) void read((redis) => redis.getBuffer(key)).then(resolvers[i]);
-      return;
-    }
     const values = await read((redis) => redis.mgetBuffer(keys));
     for (const [i, resolve] of resolvers.entries()) resolve(values?.[i]);
   }

@@ -18,14 +18,12 @@ try {
   );
   if (!publisher || !reader || !producer || !blocking)
     throw new Error('unreachable: all of them were opened');
-  const subscriber = openRedis(url, 'subscriber', () => {}, 'CACHE_REDIS_URL');
-  await redisReady(subscriber, Number(withinMs));
-  const received = new Promise((resolve) => subscriber.once('message', (_, message) => resolve(message)));
-  await subscriber.subscribe('news');
+  const stream = await open('stream');
   // Of a cluster, keys of each master.
   const keys = Array.from({ length: 50 }, (_, i) => `key ${i}`);
   await Promise.all(keys.map((key) => publisher.set(key, key)));
-  await publisher.publish('news', 'of all');
+  await publisher.xadd('news', '*', 'what', 'of all');
+  const received = await stream.xread('COUNT', 1, 'BLOCK', 1000, 'STREAMS', 'news', '0');
   const read = await Promise.all(keys.map((key) => reader.get(key)));
   const queue = new Queue('jobs', { connection: producer as never, prefix: '{of-the-test}' });
   const done = Promise.withResolvers<unknown>();
@@ -35,7 +33,7 @@ try {
   });
   await queue.add('job', { of: 'the queue' });
   const output = {
-    received: await received,
+    received: received?.[0]?.[1][0]?.[1][1],
     read: read.filter((value, i) => value === keys[i]).length,
     job: await done.promise,
   };

@@ -4,7 +4,7 @@ import { readLineage } from '../../../src/db/lineage.ts';
 import { allVersions } from '../../../src/db/versions.ts';
 import { documentsOfRow, type RowName } from '../../../src/domain/document-name.ts';
 import type { RedisClient } from '../../../src/redis/redis.ts';
-import { CacheKeys, documentId, lanesOf } from '../../../src/snapshot/document/keys.ts';
+import { CacheKeys, documentId } from '../../../src/snapshot/document/keys.ts';
 import { loadContent, loadFreshness } from '../../../src/snapshot/document/load.ts';
 import { compareDocument } from '../../../src/snapshot/publish/compare-document.ts';
 
@@ -31,7 +31,7 @@ const MACHINES_OF_REGION = 3;
 export async function disagreements(of: Agreeing): Promise<string[]> {
   const names: { name: RowName; version: number }[] = [];
   for await (const batch of allVersions(of.store.db, 500)) names.push(...batch);
-  const keys = new CacheKeys(await readLineage(of.store.sql), lanesOf(of.cache));
+  const keys = new CacheKeys(await readLineage(of.store.sql));
   const found: string[] = [];
   const queue = names.values();
   const next = async () => {
@@ -103,7 +103,7 @@ async function indexDifferences({ store, cache }: Agreeing, keys: CacheKeys): Pr
 }
 
 async function ageDifferences({ store, cache }: Agreeing, keys: CacheKeys): Promise<string[]> {
-  const cached = await cache.hgetall(keys.verified);
+  const cached = await cache.hgetall(keys.stamps);
   return [...(await loadFreshness(store.sql))].flatMap(([id, stamp]) =>
     cached[id] === stamp ? [] : [`cache: ${id} is of ${cached[id]}, and of ${stamp} in PostgreSQL`],
   );

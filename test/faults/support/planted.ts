@@ -19,9 +19,9 @@ export async function valuesOf(cache: Client, kinds: RegExp): Promise<Map<string
   return found;
 }
 
-/** Makes a gap in the messages: readers compare all of their memory. */
+/** Makes a gap in the stream: readers compare all of their memory. */
 export async function forget(cache: Client): Promise<void> {
-  for (const key of await cache.keys('fb:*revision')) await cache.incrby(key, 5);
+  for (const key of await cache.keys('fb:*:stream')) await cache.del(key);
 }
 
 /** Returns answers that are neither right nor a 503. PostgreSQL gets every read, so a busy machine may be late. */

@@ -35,13 +35,14 @@ const STORE_SENT = {
   'job finished': /sync:completed/,
 } as const;
 
+/** Of a document: its name behind the empty expiry of a publication. */
 const PUBLICATION_SENT = {
   'lineage told to the cache': /fb:lineage/,
-  'region sent to the cache': /:published\r\n\$\d+\r\nregion:/,
+  'region sent to the cache': /\$0\r\n\r\n\$\d+\r\nregion:/,
   'machine index sent to the cache': /hset\r\n\$\d+\r\nfb:.*:machine-regions:/i,
-  'list of providers sent to the cache': /:published\r\n\$\d+\r\nproviders/,
+  'list of providers sent to the cache': /\$0\r\n\r\n\$\d+\r\nproviders/,
   'documents marked as published': /with free as \(/,
-  'ages sent to the cache': /:verified\r\n/,
+  'ages sent to the cache': /:stamps\r\n/,
 } as const;
 
 /** Steps of a held batch. */

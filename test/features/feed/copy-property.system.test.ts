@@ -114,7 +114,7 @@ async function openWorld(stack: AsyncDisposableStack, engine: Engine, syncs: Syn
         return { status, body };
       });
   };
-  const reader = scene.reader({ ...engine.reader, pollMs: 50 });
+  const reader = scene.reader({ ...engine.reader, blockMs: 50 });
   const copy = serve(reader);
   const copies: Copy[] = [];
   /** Returns the lists, once the reader has every version: the cache may be a moment behind. */

@@ -58,7 +58,7 @@ afterEach(async () => {
 
 const region = () => ({ kind: 'region', regionId: sample.region }) as const;
 const open = (options: Partial<ReaderOptions> = {}) =>
-  scene.reader({ databaseUrl: toPrimary.url, replicaUrl: toReplica.url, pollMs: 50, ...options });
+  scene.reader({ databaseUrl: toPrimary.url, replicaUrl: toReplica.url, blockMs: 50, ...options });
 /** Opens a linked reader on a replica that has everything. */
 async function linked(options: Partial<ReaderOptions> = {}): Promise<TestReader> {
   await servers.caughtUp();
@@ -221,7 +221,7 @@ describe('a replica that is behind', () => {
         expect(document?.version).toBe(changed);
         read++;
       }
-      await reader.link.poll();
+      await reader.caughtUp();
     }
     await scene.publisher.compare();
   });
@@ -235,7 +235,7 @@ describe('a replica that is behind', () => {
     await evict();
     // No tier has the document, and no message named it. Only the time has arrived.
     for (const id of ['cloud', `cloud/${sample.region}`])
-      await scene.cache.hset(scene.keys.verified, id, `catalogue ${LATER}`);
+      await scene.cache.hset(scene.keys.stamps, id, `catalogue ${LATER}`);
     const confirmed = () => reader.documents.freshness.confirmed(reader.link.epoch);
     await until(() => confirmed().get(`cloud/${sample.region}`) === `catalogue ${LATER}`);
     const answer = await reader.catalogue.machine(sample.small);
@@ -372,7 +372,7 @@ describe('while one server is down', () => {
     const before = new Date().toISOString();
     const later = new Date(Date.now() + 60_000).toISOString();
     for (const id of ['cloud', `cloud/${sample.region}`])
-      await scene.cache.hset(scene.keys.verified, id, `catalogue ${later}`);
+      await scene.cache.hset(scene.keys.stamps, id, `catalogue ${later}`);
     const confirmed = () => reader.documents.freshness.confirmed(reader.link.epoch);
     await until(() => confirmed().get(`cloud/${sample.region}`) === `catalogue ${later}`);
     await evict();
@@ -406,7 +406,7 @@ describe('while one server is down', () => {
     await toPrimary.refuse();
     await scene.cache.flushall();
     for (let i = 0; i < 5; i++) {
-      await reader.link.poll();
+      await reader.caughtUp();
       const answer = await version(reader).catch(() => undefined);
       expect(answer?.tier).not.toBe('postgres');
       expect(reader.link.keys?.lineage).toBe(lineage?.id);

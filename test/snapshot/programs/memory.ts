@@ -24,7 +24,7 @@ import { indexMachines } from '../../../src/snapshot/document/machine-index.ts';
 import { withFence } from '../../../src/snapshot/publish/fence.ts';
 import { memoryBudget } from '../../../src/snapshot/read/budget.ts';
 import { Documents } from '../../../src/snapshot/read/documents.ts';
-import { CacheSubscription } from '../../../src/snapshot/read/link.ts';
+import { CacheLink } from '../../../src/snapshot/read/link.ts';
 import { PostgresReads } from '../../../src/snapshot/read/postgres-reads.ts';
 import { catalogueReader, clusterReader } from '../../../src/snapshot/read/readers.ts';
 import { tokenVerifier } from '../../../src/snapshot/read/tokens.ts';
@@ -40,14 +40,14 @@ const MACHINES = 50;
 const COUNTS: Readonly<Record<string, number>> = { regions: 600, machines: 300 };
 /** Machines of a region that are read one by one. */
 const ASKED_MACHINES = 10;
-const keys = new CacheKeys('of-the-test', 1);
+const keys = new CacheKeys('of-the-test');
 
 await using redis = await startTestRedis();
 const publisher = withFence(openRedis(redis.url, 'publisher', () => {}));
 await redisReady(publisher, 5000);
 await publisher.set(LINEAGE_KEY, keys.lineage);
 await publisher.hset(
-  keys.verified,
+  keys.stamps,
   'a',
   'catalogue 2026-01-01T00:00:00Z',
   'b',
@@ -102,9 +102,9 @@ const requests: [url: string, token?: string][] =
 
 /** Reads everything through a reader with this limit. @returns the bytes that it counts */
 async function requestAll(limit: number): Promise<() => number> {
-  const link = new CacheSubscription({
+  const link = new CacheLink({
     commands: withFence(openRedis(redis.url, 'reader', () => {})),
-    subscriber: openRedis(redis.url, 'subscriber', () => {}),
+    stream: openRedis(redis.url, 'stream', () => {}),
     logger,
     silentAfterMs: Number.POSITIVE_INFINITY,
   });

@@ -15,7 +15,7 @@ import { startPublishLoop } from '../../../src/snapshot/publish/publish-loop.ts'
 import { Publisher } from '../../../src/snapshot/publish/publisher.ts';
 import { until } from '../../support/until.ts';
 import { addOrganization, reprice } from '../rows.ts';
-import { sceneForEachTest } from '../scene.ts';
+import { announcedIn, sceneForEachTest } from '../scene.ts';
 
 const scene = sceneForEachTest();
 
@@ -83,12 +83,12 @@ const stored = async (of = key()): Promise<Buffer> => (await scene.cache.getBuff
 describe('the comparison', () => {
   it('finds and changes nothing without a fault', async () => {
     const comparison = comparisons();
-    const before = await scene.cache.get(scene.keys.revision(0));
+    const before = await announcedIn(scene);
     expect(await comparison.round()).toEqual([]);
     expect(comparison.stalest()).toBe(0);
     expect(comparison.logged).toEqual([]);
     expect(await recentDifferences(scene.store.db)).toEqual({ count: 0, first: [] });
-    expect(await scene.cache.get(scene.keys.revision(0))).toBe(before);
+    expect(await announcedIn(scene)).toEqual(before);
   });
 
   it('repairs a document with altered bytes, and logs its name without its content', async () => {
@@ -130,7 +130,7 @@ describe('the comparison', () => {
     const wrong = Buffer.from('[]');
     const value = await encodeDocument({ ...content, body: wrong, index: new Map() });
     await scene.cache.set(key(), value);
-    const reader = await scene.linkedReader({ pollMs: 60_000 });
+    const reader = await scene.linkedReader();
     const body = async () => (await reader.documents.get(region())).document?.body.identity.toString();
     expect(await body()).toBe('[]');
     const comparison = comparisons();
@@ -150,7 +150,7 @@ describe('the comparison', () => {
     const value = await encodeDocument({ ...content, version: content.version + 40 });
     await setIfNewer(scene.cache, scene.keys, region(), content.version + 40, value);
     const comparison = comparisons();
-    const reader = await scene.linkedReader({ pollMs: 50 });
+    const reader = await scene.linkedReader({ blockMs: 50 });
     expect((await reader.documents.get(region())).document?.version).toBe(content.version + 40);
     expect(await comparison.round()).toContain('ahead');
     expect((await recentDifferences(scene.store.db)).first).toMatchObject([

@@ -1,14 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openRedis, type RedisClient, redisReady } from '../../../src/redis/redis.ts';
 import { regionContent } from '../../../src/snapshot/document/build.ts';
 import { encodeDocument, parseHeader } from '../../../src/snapshot/document/format.ts';
 import { CacheKeys, type DocumentName } from '../../../src/snapshot/document/keys.ts';
-import { setIfNewer, withFence } from '../../../src/snapshot/publish/fence.ts';
+import { moveStamps, setIfNewer, withFence } from '../../../src/snapshot/publish/fence.ts';
 import { startTestRedis, type TestRedis } from '../../support/redis.ts';
-import { until } from '../../support/until.ts';
 
 const NAME = { kind: 'region', regionId: 7 } as const satisfies DocumentName;
 
@@ -22,9 +20,7 @@ describe('the fence', () => {
   let redis: TestRedis;
   let a: RedisClient;
   let b: RedisClient;
-  let subscriber: Redis;
   let keys: CacheKeys;
-  let messages: string[];
 
   const publish = (version: number, by = a) =>
     encodedVersion(version).then((value) => setIfNewer(by, keys, NAME, version, value));
@@ -40,20 +36,14 @@ describe('the fence', () => {
     redis = await startTestRedis();
     const open = () => withFence(openRedis(redis.url, 'publisher', () => {}));
     [a, b] = [open(), open()];
-    subscriber = openRedis(redis.url, 'subscriber', () => {});
-    for (const connection of [a, b, subscriber]) await redisReady(connection, 5000);
-    subscriber.on('message', (channel: string, message: string) => {
-      if (channel === keys.published) messages.push(message);
-    });
+    for (const connection of [a, b]) await redisReady(connection, 5000);
   });
   afterAll(async () => {
-    for (const connection of [a, b, subscriber]) connection.disconnect();
+    for (const connection of [a, b]) connection.disconnect();
     await redis[Symbol.asyncDispose]();
   });
-  beforeEach(async () => {
-    keys = new CacheKeys(randomUUID(), 1);
-    messages = [];
-    await subscriber.subscribe(keys.published);
+  beforeEach(() => {
+    keys = new CacheKeys(randomUUID());
   });
 
   it('keeps the newest version for any order of writes by publishers and readers on several connections', async () => {
@@ -64,7 +54,7 @@ describe('the fence', () => {
     });
     await fc.assert(
       fc.asyncProperty(fc.array(write, { minLength: 1, maxLength: 12 }), async (writes) => {
-        keys = new CacheKeys(randomUUID(), 1);
+        keys = new CacheKeys(randomUUID());
         const results = await Promise.all(
           writes.map(({ version, isWriteBack, by }) =>
             (isWriteBack ? writeBack : publish)(version, by === 'a' ? a : b),
@@ -72,7 +62,7 @@ describe('the fence', () => {
         );
         const newest = Math.max(...writes.map(({ version }) => version));
         expect(await stored()).toBe(newest);
-        expect(Number(await a.get(keys.revision(0)))).toBe(results.filter(Boolean).length);
+        expect(await a.xlen(keys.stream)).toBe(results.filter(Boolean).length);
         const published = writes.some(({ version, isWriteBack }) => version === newest && !isWriteBack);
         expect((await secondsLeft()) === -1).toBe(published);
       }),
@@ -89,15 +79,16 @@ describe('the fence', () => {
     expect(await publish(Number.MAX_SAFE_INTEGER - 1)).toBe(false);
   });
 
-  it('raises the revision and sends a message when it writes, and only then', async () => {
+  it('appends an entry when it writes, and only then', async () => {
     await publish(5);
     await publish(4);
     await writeBack(5);
     await writeBack(6);
-    await until(() => messages.length >= 2);
-    await subscriber.ping();
-    expect(messages).toEqual(['1 region:7 5', '2 region:7 6']);
-    expect(await a.get(keys.revision(0))).toBe('2');
+    const entries = await a.xrange(keys.stream, '-', '+');
+    expect(entries.map(([, fields]) => fields.slice(4))).toEqual([
+      ['what', 'region:7', 'value', '5'],
+      ['what', 'region:7', 'value', '6'],
+    ]);
   });
 
   it('lets a reader’s write-back expire until the publisher confirms that version', async () => {
@@ -149,10 +140,19 @@ describe('the fence', () => {
   });
 
   it('moves the verification time forward and never back', async () => {
-    const at = (time: string) => a.fleetbookVerifyIfLater(keys.verified, 'hetzner', `catalogue ${time}`);
-    expect(await at('2026-01-01T00:00:00.000Z')).toBe(1);
-    expect(await at('2025-12-31T23:59:59.999Z')).toBe(0);
-    expect(await at('2026-01-01T00:00:00.001Z')).toBe(1);
-    expect(await a.hgetall(keys.verified)).toEqual({ hetzner: 'catalogue 2026-01-01T00:00:00.001Z' });
+    const at = (time: string) => moveStamps(a, keys, new Map([['hetzner', `catalogue ${time}`]]));
+    await at('2026-01-01T00:00:00.000Z');
+    await at('2025-12-31T23:59:59.999Z');
+    await at('2026-01-01T00:00:00.001Z');
+    expect(await a.hgetall(keys.stamps)).toEqual({ hetzner: 'catalogue 2026-01-01T00:00:00.001Z' });
+    const entries = await a.xrange(keys.stream, '-', '+');
+    expect(entries.map(([, fields]) => fields.slice(4))).toEqual(
+      ['00', '01'].map((end) => [
+        'what',
+        'stamps',
+        'value',
+        `[["hetzner","catalogue 2026-01-01T00:00:00.0${end}Z"]]`,
+      ]),
+    );
   });
 });

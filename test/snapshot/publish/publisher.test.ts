@@ -9,14 +9,14 @@ import { type DocumentName, documentId, LINEAGE_KEY } from '../../../src/snapsho
 import { Publisher } from '../../../src/snapshot/publish/publisher.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { addMachine, addSample, reprice, setStatus, verify } from '../rows.ts';
-import { openScene, sceneForEachTest } from '../scene.ts';
+import { announcedIn, openScene, sceneForEachTest } from '../scene.ts';
 
 const scene = sceneForEachTest();
 
 const region = (): DocumentName => ({ kind: 'region', regionId: scene.sample.region });
 const dirty = async () =>
   (await dirtyDocuments(scene.store.db, 1000)).map(({ name }) => documentId(name)).sort();
-const revision = async () => Number(await scene.cache.get(scene.keys.revision(0)));
+const announced = async () => (await announcedIn(scene)).length;
 
 async function cached(name: DocumentName) {
   const value = await scene.cache.getBuffer(scene.keys.document(name));
@@ -43,7 +43,7 @@ describe('publishing dirty documents', () => {
     expect(await differing()).toEqual([]);
     expect(await scene.publisher.publishDirty()).toEqual({ published: 0 });
     expect(await scene.publisher.compare()).toEqual({ published: 0 });
-    expect(await revision()).toBe(10);
+    expect(await announced()).toBe(10);
   });
 
   it('sends only the documents that contain a change', async () => {
@@ -101,9 +101,9 @@ describe('publishing dirty documents', () => {
   it('only marks documents that are already in the cache, after a crash between sending and marking', async () => {
     await scene.publisher.publishDirty();
     await scene.sql`update regions set published_version = 0 where id = ${scene.sample.region}`;
-    const before = await revision();
+    const before = await announced();
     expect(await scene.publisher.publishDirty()).toEqual({ published: 1 });
-    expect(await revision()).toBe(before);
+    expect(await announced()).toBe(before);
     expect(await dirty()).toEqual([]);
   });
 
@@ -168,7 +168,7 @@ describe('the comparison', () => {
     expect(await scene.publisher.compare()).toEqual({ published: 0 });
     expect(await differing()).toEqual([]);
     expect(await scene.cache.get(LINEAGE_KEY)).toBe(scene.keys.lineage);
-    expect(Object.keys(await scene.cache.hgetall(scene.keys.verified)).sort()).toEqual([
+    expect(Object.keys(await scene.cache.hgetall(scene.keys.stamps)).sort()).toEqual([
       'cloud',
       `cloud/${scene.sample.region}`,
       `cloud/${scene.sample.emptyRegion}`,
@@ -232,7 +232,7 @@ describe('the comparison', () => {
   it('announces each sent document to the readers', async () => {
     await scene.cache.flushall();
     await scene.publisher.compare();
-    expect(await revision()).toBe(9);
+    expect(await announced()).toBe(9);
   });
 });
 
@@ -256,14 +256,14 @@ describe('next to the documents', () => {
         'catalogue 2026-01-02T03:04:05.678Z',
       ]),
     );
-    expect(await scene.cache.hgetall(scene.keys.verified)).toEqual({
+    expect(await scene.cache.hgetall(scene.keys.stamps)).toEqual({
       ...cloud,
       plane: 'clusters 2026-01-01T00:00:00.000Z',
     });
     await verify(scene.sql, 'plane', '2026-01-01T00:00:01.5Z');
     await verify(scene.sql, 'cloud', '2025-01-01T00:00:00Z');
     await scene.publisher.publishDirty();
-    expect(await scene.cache.hgetall(scene.keys.verified)).toEqual({
+    expect(await scene.cache.hgetall(scene.keys.stamps)).toEqual({
       ...cloud,
       plane: 'clusters 2026-01-01T00:00:01.500Z',
     });
@@ -271,10 +271,10 @@ describe('next to the documents', () => {
 
   it('a comparison removes the verification times that the database no longer has', async () => {
     await scene.publisher.publishDirty();
-    const before = await scene.cache.hgetall(scene.keys.verified);
-    await scene.cache.hset(scene.keys.verified, 'cloud/77', 'catalogue 2026-01-02T03:04:05.678Z');
+    const before = await scene.cache.hgetall(scene.keys.stamps);
+    await scene.cache.hset(scene.keys.stamps, 'cloud/77', 'catalogue 2026-01-02T03:04:05.678Z');
     await scene.publisher.compare();
-    expect(await scene.cache.hgetall(scene.keys.verified)).toEqual(before);
+    expect(await scene.cache.hgetall(scene.keys.stamps)).toEqual(before);
   });
 
   it('each published machine leads to its region, and an unpublished one is absent', async () => {
@@ -312,7 +312,7 @@ describe('a run that commits while a publisher reads the verification times', ()
     const db = Object.create(scene.store.db, { $client: { value: sql } }) as typeof scene.store.db;
     await new Publisher(db, scene.cache)[round]();
     expect(version).toBeDefined();
-    expect(await scene.cache.hget(scene.keys.verified, 'cloud')).toBe(`catalogue ${later}`);
+    expect(await scene.cache.hget(scene.keys.stamps, 'cloud')).toBe(`catalogue ${later}`);
     expect((await cached(region()))?.version).toBe(version);
   });
 });

@@ -54,7 +54,7 @@ async function open(options: Partial<ReaderOptions> = {}): Promise<TestReader> {
     databaseUrl: database.url,
     redisUrl: cache.url,
     snapshotDir,
-    pollMs: 50,
+    blockMs: 50,
     now: clock.now,
     ...options,
   });
@@ -446,7 +446,7 @@ describe('a file that cannot be used is ignored, with one line in the log', () =
     await database.refuse();
     const { logger, ofDump } = recorded();
     const reader = await open({ logger });
-    await until(() => reader.link.isConnected);
+    await until(() => reader.link.commands.isReady);
     await reader.catalogue.providers();
     await until(() => reader.link.linked);
     expect(ofDump()).toEqual([why]);

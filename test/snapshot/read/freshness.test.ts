@@ -1,10 +1,19 @@
 import { describe, expect, it } from 'vitest';
+import { moveStamps } from '../../../src/snapshot/publish/fence.ts';
 import { type FaultProxy, faultProxy } from '../../support/fault-proxy.ts';
 import { until } from '../../support/until.ts';
 import { addMachine, addOrganization, reprice, verify } from '../rows.ts';
-import { sceneForEachTest, TestClock, type TestReader } from '../scene.ts';
+import { loseEntry, sceneForEachTest, TestClock, type TestReader } from '../scene.ts';
 
 const scene = sceneForEachTest();
+
+/** Waits until a reader has joined the stream again, and so has read all stamps. */
+async function untilJoined(): Promise<void> {
+  const joins = async () =>
+    Number(/cmdstat_hgetall:calls=(\d+)/.exec(await scene.cache.info('commandstats'))?.[1] ?? 0);
+  const before = await joins();
+  await until(async () => (await joins()) > before + 1);
+}
 
 describe('the verification time', () => {
   it('is that of the document’s oldest source, in each tier', async () => {
@@ -18,13 +27,13 @@ describe('the verification time', () => {
     expect((await linked.clusters.clusters(scene.sample.b)).asOf).toBe('2026-01-01T00:00:00.000Z');
     await verify(scene.sql, 'cloud', '2026-01-02T04:00:00Z');
     await scene.publisher.publishDirty();
-    await linked.link.poll();
+    await linked.caughtUp();
     expect((await linked.catalogue.machine(scene.sample.small))?.asOf).toBe('2026-01-02T04:00:00.000Z');
   });
 
-  it('is never newer than the document, also if the message of a change was lost', async () => {
+  it('is never newer than the document, also if the entry of a change was lost', async () => {
     await scene.publisher.publishDirty();
-    const reader = await scene.linkedReader({ pollMs: 60_000 });
+    const reader = await scene.linkedReader();
     await reader.catalogue.machine(scene.sample.small);
     const received: string[] = [];
     reader.documents.onInvalidate({
@@ -32,12 +41,9 @@ describe('the verification time', () => {
       onInvalidateAll: () => received.push('changes'),
       onFreshness: () => received.push('times'),
     });
-    await scene.cache
-      .pipeline()
-      .incr(scene.keys.revision(0))
-      .hset(scene.keys.verified, 'cloud', 'catalogue 2026-01-02T05:00:00.000Z')
-      .exec();
-    await reader.link.poll();
+    await scene.cache.hset(scene.keys.stamps, 'cloud', 'catalogue 2026-01-02T05:00:00.000Z');
+    await loseEntry(scene);
+    await reader.caughtUp();
     expect(received).toEqual(['changes', 'times']);
   });
 
@@ -71,25 +77,25 @@ describe('the verification time', () => {
   it('is at most the last confirmation of the given document if no publisher confirms it', async () => {
     await using way = await faultProxy(scene.db.url);
     await scene.publisher.publishDirty();
-    const reader = await scene.linkedReader({ pollMs: 60_000, databaseUrl: way.url });
+    const reader = await scene.linkedReader({ databaseUrl: way.url });
     await reader.catalogue.machine(scene.sample.small);
     await way.refuse();
     const lost = Date.now();
-    // The cache has lost the region and a message, and states that its source was read since.
+    // The cache has lost the region and an entry, and states that its source was read since.
     const later = new Date(lost + 60_000).toISOString();
     await scene.cache
       .pipeline()
       .del(scene.keys.document({ kind: 'region', regionId: scene.sample.region }))
-      .incr(scene.keys.revision(0))
       .hset(
-        scene.keys.verified,
+        scene.keys.stamps,
         'cloud',
         `catalogue ${later}`,
         `cloud/${scene.sample.region}`,
         `catalogue ${later}`,
       )
       .exec();
-    await reader.link.poll();
+    await loseEntry(scene);
+    await reader.caughtUp();
     expect(reader.documents.freshness.confirmed(reader.link.epoch).get('cloud')).toBe(`catalogue ${later}`);
     const { tier, asOf } = (await reader.catalogue.machine(scene.sample.small)) ?? expect.unreachable();
     expect(tier).toBe('memory');
@@ -121,7 +127,7 @@ describe('the verification time', () => {
     let after = before;
     // On a busy machine a poll that began before the publication may be under way.
     await until(async () => {
-      await reader.link.poll();
+      await reader.caughtUp();
       after = await readOnce();
       return after.asOf !== before.asOf;
     });
@@ -187,7 +193,7 @@ describe('the verification time', () => {
     await runAndPublish('0.75', '2026-01-02T06:00:00Z');
     await cache.heal();
     await until(() => reader.link.linked);
-    await reader.link.poll();
+    await reader.caughtUp();
     await database.heal();
     const before = ['2026-01-02T03:04:05.678Z', 0.0001];
     const after = ['2026-01-02T06:00:00.000Z', 0.75];
@@ -208,7 +214,7 @@ describe('the verification time', () => {
     await runAndPublish('0.75', '2026-01-02T06:00:00Z');
     await cache.heal();
     await until(() => reader.link.linked);
-    await reader.link.poll();
+    await reader.caughtUp();
     await cache.refuse();
     await until(() => !reader.link.linked);
     expect(before).toMatchObject({ asOf: '2026-01-02T03:04:05.678Z', price: 0.0001 });
@@ -223,13 +229,13 @@ describe('the verification time', () => {
     const before = await shown(reader);
     await verify(scene.sql, 'cloud', '2026-01-02T05:00:00Z');
     await scene.publisher.publishDirty();
-    await reader.link.poll();
+    await reader.caughtUp();
     expect(await shown(reader)).toEqual({ ...before, tier: 'memory', asOf: '2026-01-02T05:00:00.000Z' });
     const received = Promise.withResolvers<void>();
     reader.documents.onPublished({ onPublished: () => received.resolve(), onLineage: () => {} });
     await runAndPublish('0.75', '2026-01-02T06:00:00Z');
     await received.promise;
-    await reader.link.poll();
+    await reader.caughtUp();
     await database.refuse();
     await cache.refuse();
     await until(() => !reader.link.linked);
@@ -245,9 +251,9 @@ describe('the verification time', () => {
     }
     const reader = await scene.linkedReader();
     await runAndPublish('0.75', '2026-01-02T06:00:00Z');
-    await reader.link.poll();
+    await reader.caughtUp();
     for (const [key, value] of earlier) await scene.cache.restore(key, 0, value, 'REPLACE');
-    await reader.link.poll();
+    await reader.caughtUp();
     expect(await shown(reader)).toMatchObject({ asOf: '2026-01-02T03:04:05.678Z', price: 0.0001 });
   });
 
@@ -258,7 +264,7 @@ describe('the verification time', () => {
     const { epoch } = reader.link;
     await scene.cache.flushall();
     await until(async () => {
-      await reader.link.poll();
+      await reader.caughtUp();
       return reader.link.epoch > epoch;
     });
     expect(await shown(reader)).toMatchObject({ asOf: before.asOf, price: before.price });
@@ -272,8 +278,9 @@ describe('the verification time', () => {
       'catalogue 2099',
       'unknown 2099-01-01T00:00:00Z',
     ])
-      await scene.cache.hset(scene.keys.verified, 'cloud', stamp);
-    await reader.link.poll();
+      await scene.cache.hset(scene.keys.stamps, 'cloud', stamp);
+    await loseEntry(scene);
+    await reader.caughtUp();
     expect((await reader.catalogue.machine(scene.sample.small))?.asOf).toBe('2026-01-02T03:04:05.678Z');
   });
 
@@ -311,11 +318,13 @@ describe('the verification time', () => {
     await addOld();
     await stampRegion('old', emptyRegion, '2025-06-01T00:00:00Z');
     await scene.publisher.publishDirty();
-    const reader = await scene.linkedReader();
+    const reader = await scene.linkedReader({ blockMs: 10 });
     const empty = () => reader.catalogue.machines(provider, emptyRegion);
     expect((await empty()).asOf).toBe('2025-06-01T00:00:00.000Z');
-    await scene.cache.hset(scene.keys.verified, `old/${emptyRegion}`, 'catalogue 2024-01-01T00:00:00.000Z');
-    await reader.link.poll();
+    await scene.cache.hset(scene.keys.stamps, `old/${emptyRegion}`, 'catalogue 2024-01-01T00:00:00.000Z');
+    const { epoch } = reader.link;
+    await untilJoined();
+    expect(reader.link.epoch).toBe(epoch);
     expect((await empty()).asOf).toBe('2025-06-01T00:00:00.000Z');
   });
 
@@ -331,12 +340,8 @@ describe('the verification time', () => {
     await scene.publisher.publishDirty();
     await until(async () => (await asOf()) === '2026-02-01T00:00:00.000Z');
     // A publisher that read before and writes after does not restore it; the next good run does.
-    await scene.cache.fleetbookVerifyIfLater(
-      scene.keys.verified,
-      'plane',
-      'clusters 2026-01-01T00:00:00.000Z',
-    );
-    expect(await scene.cache.hget(scene.keys.verified, 'plane')).toBe('retired 2026-01-01T00:00:00.000Z');
+    await moveStamps(scene.cache, scene.keys, new Map([['plane', 'clusters 2026-01-01T00:00:00.000Z']]));
+    expect(await scene.cache.hget(scene.keys.stamps, 'plane')).toBe('retired 2026-01-01T00:00:00.000Z');
     await scene.sql`update sources set retired_at = null, verified_at = '2026-01-15T00:00:00Z' where id = 'plane'`;
     await scene.publisher.publishDirty();
     await until(async () => (await asOf()) === '2026-01-15T00:00:00.000Z');
@@ -354,10 +359,10 @@ describe('the verification time', () => {
 
   it('comes from Postgres while the cache is reachable and has none', async () => {
     const reader = await scene.linkedReader();
-    await reader.link.poll();
-    expect(await scene.cache.exists(scene.keys.verified)).toBe(0);
+    await reader.caughtUp();
+    expect(await scene.cache.exists(scene.keys.stamps)).toBe(0);
     const late = await scene.linkedReader();
-    await late.link.poll();
+    await late.caughtUp();
     expect((await late.clusters.clusters(scene.sample.a)).asOf).toBe('2026-01-01T00:00:00.000Z');
   });
 

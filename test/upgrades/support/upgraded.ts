@@ -119,7 +119,7 @@ async function openInstallation(
   const published = async (): Promise<void> => {
     await until(async () => {
       const [row] = await store.sql<{ id: string }[]>`select id from lineage`;
-      const hasAges = (await cache.hlen(`fb:{${row?.id}}:verified`)) > 0;
+      const hasAges = (await cache.hlen(`fb:{${row?.id}}:stamps`)) > 0;
       return hasAges && (await dirtyDocuments(store.db, 1)).length === 0;
     });
   };
