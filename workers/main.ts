@@ -169,7 +169,7 @@ async function addConsumers(
       queue,
       findConditions: (db: ClientDatabase) => findConditions(db, config),
     };
-    consumers.add(name, await open(context), { concurrency: concurrency?.(config) ?? 1 });
+    consumers.add(name, await open(context), { concurrency: (await concurrency?.(config)) ?? 1 });
   }
 }
 

@@ -1,7 +1,8 @@
 /** Writes the generated sections of docs/configuration.md, and the JSON Schema of the file of sources. Part of `npm run docs`. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
-import { ALL_SETTINGS, FEATURE_CONFIG } from '../../src/app/features.ts';
+import { FEATURE_CONFIG } from '../../src/app/feature-config.ts';
+import { ALL_SETTINGS } from '../../src/app/features.ts';
 import { LIMITS } from '../../src/config/guard-limits.ts';
 import { inPackage } from '../../src/config/package.ts';
 import { coreShape, fileShape } from '../../src/config/sources-file.ts';

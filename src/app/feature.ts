@@ -96,7 +96,7 @@ export interface FeatureQueue {
   /** Adds a job named `job` at each slot of `cron` (UTC). The job has one attempt, and no data. */
   readonly schedule?: { readonly cron: string; readonly job: string };
   /** Jobs that one worker runs at the same time; one unless given. */
-  readonly concurrency?: (config: Config) => number;
+  readonly concurrency?: (config: Config) => Promise<number>;
   /** Opens the part of a worker that runs the jobs. */
   readonly open: (context: QueueContext) => Promise<Processor>;
 }

@@ -1,17 +1,10 @@
-import type { FeatureConfig } from '../config/config.ts';
 import { SETTINGS, type SettingDefinitions } from '../config/settings.ts';
 import { EXPORT_SETTINGS } from '../features/exports/settings.ts';
-import {
-  ALERT_SECTION,
-  ALERT_SETTINGS,
-  alertProblems,
-  alertRules,
-  WEBHOOKS_AT_ONCE,
-} from '../features/notifications/settings.ts';
+import { ALERT_SETTINGS } from '../features/notifications/settings.ts';
 import { OPERATOR_SETTINGS, oidcSettings } from '../features/operators/settings.ts';
 import type { Feature } from './feature.ts';
 
-/** Every command loads this file. So it imports only settings, and a feature's members load its other code when they are called. */
+/** Every process loads this file. So it imports only settings, and a feature's members load its other code when they are called. */
 export const FEATURES: readonly Feature[] = [
   {
     // Searches of machines over all regions, answered from an index in a reader's memory.
@@ -70,7 +63,10 @@ export const FEATURES: readonly Feature[] = [
         name: 'notifications',
         schedule: { cron: '* * * * *', job: 'notify' },
         // A place for each receiver of alerts and one for the job of the minute stay free of organizations' webhooks.
-        concurrency: (config) => WEBHOOKS_AT_ONCE + alertRules(config).webhooks.length + 1,
+        concurrency: async (config) => {
+          const { alertRules, WEBHOOKS_AT_ONCE } = await import('../features/notifications/rules.ts');
+          return WEBHOOKS_AT_ONCE + alertRules(config).webhooks.length + 1;
+        },
         open: async (context) => (await import('../features/notifications/notify.ts')).notifications(context),
       },
     ],
@@ -117,9 +113,3 @@ export const FOUND_KINDS: Readonly<Record<string, string>> = Object.assign(
   {},
   ...FEATURES.map(({ conditions }) => conditions?.kinds ?? {}),
 );
-
-export const FEATURE_CONFIG: FeatureConfig = {
-  settings: FEATURE_SETTINGS,
-  sections: [{ name: ALERT_SECTION.name, shape: ALERT_SECTION.shape(Object.keys(FOUND_KINDS)) }],
-  problems: alertProblems,
-};

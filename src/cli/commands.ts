@@ -76,9 +76,11 @@ const FILES: readonly CommandFile[] = [
 export async function addCommands(program: Command, given: Environment, word = ''): Promise<void> {
   program.configureHelp({ optionDescription: describedOption });
   const env = () => commandEnvironment(given);
-  const features = async () => import('../app/features.ts');
-  const config = async () =>
-    (await import('../config/config.ts')).readConfig(env(), (await features()).FEATURE_CONFIG);
+  const config = async () => {
+    const { readConfig } = await import('../config/config.ts');
+    const { FEATURE_CONFIG } = await import('../app/feature-config.ts');
+    return readConfig(env(), FEATURE_CONFIG);
+  };
   const add = async (files: readonly CommandFile[]) => {
     const loaded = await Promise.all(files.map(({ load }) => load()));
     for (const { define } of loaded) define(program, { env, given, config });
@@ -86,7 +88,8 @@ export async function addCommands(program: Command, given: Environment, word = '
   const named = (files: readonly CommandFile[]) => files.filter(({ names }) => names.includes(word));
   const [own] = named(FILES);
   if (own) return add([own]);
-  const ofFeatures = (await features()).FEATURES.flatMap(({ commands = [] }) => commands);
+  const { FEATURES } = await import('../app/features.ts');
+  const ofFeatures = FEATURES.flatMap(({ commands = [] }) => commands);
   const [found] = named(ofFeatures);
   if (found) return add([found]);
   await add([...FILES, ...ofFeatures]);

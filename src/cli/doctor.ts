@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { access, constants, stat, statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { FEATURE_CONFIG, FEATURES } from '../app/features.ts';
+import { FEATURE_CONFIG } from '../app/feature-config.ts';
+import { FEATURES } from '../app/features.ts';
 import { openFilesProblem } from '../app/open-files.ts';
 import { type Environment, type InspectedConfig, inspectConfig } from '../config/config.ts';
 import { BadSetting } from '../config/settings.ts';

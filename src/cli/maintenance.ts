@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { CommandContext } from '../app/feature.ts';
-import { FEATURE_CONFIG } from '../app/features.ts';
+import { FEATURE_CONFIG } from '../app/feature-config.ts';
 import { readConfig } from '../config/config.ts';
 import { databaseUrls } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';

@@ -3,8 +3,6 @@ import { CronExpressionParser } from 'cron-parser';
 /** Intervals of the schedule after which the data is too old. */
 const INTERVALS = 3;
 const DAY_S = 86_400;
-/** The largest setting: ten years in seconds. */
-export const LONGEST_MAX_AGE = 3660 * DAY_S;
 /** Start of a year: the days of a schedule are compared within one year. Any year is suitable. */
 const FROM = new Date('2026-01-01T00:00:00Z');
 

@@ -6,13 +6,14 @@ import { environmentKey } from '../sources/schema/options.ts';
 import type { AnyCatalogueAdapter, ClusterAdapter, SourceOptions } from '../sources/source.ts';
 import { DEFAULT_GUARD_LIMITS, type GuardLimits } from '../sync/guards.ts';
 import { didYouMean } from './did-you-mean.ts';
-import { defaultMaxAge, LONGEST_MAX_AGE } from './max-age.ts';
+import { defaultMaxAge } from './max-age.ts';
 import { integer } from './setting-values.ts';
 import { BadSetting, readSettings, type Settings } from './settings.ts';
 import type { Environment, SourceConfig } from './source-config.ts';
 import {
   type ClusterEntry,
   type FileSection,
+  LONGEST_MAX_AGE,
   readSourcesFile,
   type SourceEntry,
   type SourcesFile,

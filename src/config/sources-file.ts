@@ -6,7 +6,9 @@ import { TypedCredentials } from '../sources/credentials/types.ts';
 import { problemText } from '../sources/schema/rows.ts';
 import { didYouMean } from './did-you-mean.ts';
 import { limitsShape } from './guard-limits.ts';
-import { LONGEST_MAX_AGE } from './max-age.ts';
+
+/** The largest `maxAge`: ten years in seconds. */
+export const LONGEST_MAX_AGE = 3660 * 86_400;
 
 export const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, {
   error: 'must be the name of an environment variable',

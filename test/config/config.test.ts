@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { FEATURE_CONFIG } from '../../src/app/features.ts';
+import { FEATURE_CONFIG } from '../../src/app/feature-config.ts';
 import { liveEnvironment, namesASource, readConfig } from '../../src/config/config.ts';
 import { DEFAULT_GUARD_LIMITS } from '../../src/sync/guards.ts';
 

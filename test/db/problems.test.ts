@@ -8,7 +8,7 @@ import { sourceStatus } from '../../src/db/sources.ts';
 import { sourceOfAlert } from '../../src/domain/alert.ts';
 import { judgeSources, otherProblems } from '../../src/features/console/routes/overview.ts';
 import { findConditions } from '../../src/features/notifications/conditions.ts';
-import { DEFAULT_RULES } from '../../src/features/notifications/settings.ts';
+import { DEFAULT_RULES } from '../../src/features/notifications/rules.ts';
 import { offer, openScene, region, type Scene } from '../sync/scene.ts';
 
 /** The source whose state the tests change. It has read one machine an hour ago. */

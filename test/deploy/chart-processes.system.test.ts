@@ -3,7 +3,7 @@ import { mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { FEATURE_CONFIG } from '../../src/app/features.ts';
+import { FEATURE_CONFIG } from '../../src/app/feature-config.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { fleetbook } from '../support/fleetbook.ts';

@@ -11,7 +11,7 @@ import { openStore } from '../../src/db/connection/connect.ts';
 import { IS_LIVE } from '../../src/db/runs/status.ts';
 import { sourceStatus } from '../../src/db/sources.ts';
 import { evaluateAlerts } from '../../src/features/notifications/evaluate.ts';
-import { DEFAULT_RULES } from '../../src/features/notifications/settings.ts';
+import { DEFAULT_RULES } from '../../src/features/notifications/rules.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { interruptedRuns } from '../../src/sync/runs/disabled.ts';

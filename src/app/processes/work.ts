@@ -14,7 +14,7 @@ import { reportReady } from '../../processes/ipc.ts';
 import { registerSource } from '../../sync/runs/run.ts';
 import { refuseUnsuitableWriter } from '../check-database.ts';
 import { Disposer } from '../disposer.ts';
-import { FEATURE_CONFIG } from '../features.ts';
+import { FEATURE_CONFIG } from '../feature-config.ts';
 import { openLogger } from '../logger.ts';
 import { offerOps, openParts, ownMetrics } from './ops.ts';
 

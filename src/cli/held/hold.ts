@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { approveBatch, previewHeld, rejectBatch, undoDecision } from '../../app/actions/batch.ts';
 import { unconfirmedApproval } from '../../app/actions/inputs.ts';
 import type { CommandContext } from '../../app/feature.ts';
-import { FEATURE_CONFIG } from '../../app/features.ts';
+import { FEATURE_CONFIG } from '../../app/feature-config.ts';
 import { readNamedSources } from '../../config/named-sources.ts';
 import type { Environment } from '../../config/source-config.ts';
 import type { ClientDatabase } from '../../db/connection/client.ts';

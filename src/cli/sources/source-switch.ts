@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { disableSource } from '../../app/actions/source.ts';
-import { FEATURE_CONFIG } from '../../app/features.ts';
+import { FEATURE_CONFIG } from '../../app/feature-config.ts';
 import { type NamedSource, readNamedSources } from '../../config/named-sources.ts';
 import type { Environment } from '../../config/source-config.ts';
 import type { Database, Store } from '../../db/connection/connect.ts';

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { retireSource } from '../../app/actions/source.ts';
 import type { CommandContext } from '../../app/feature.ts';
-import { FEATURE_CONFIG } from '../../app/features.ts';
+import { FEATURE_CONFIG } from '../../app/feature-config.ts';
 import { type ListedSource, listedSources } from '../../app/listed-sources.ts';
 import { readNamedSources } from '../../config/named-sources.ts';
 import type { Environment } from '../../config/source-config.ts';

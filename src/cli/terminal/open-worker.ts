@@ -6,7 +6,7 @@ import { type DeciderOptions, decider } from './options.ts';
 export async function openWorker(env: Environment, options: DeciderOptions) {
   const [{ readConfig }, { FEATURE_CONFIG }, { composeWorker }] = await Promise.all([
     import('../../config/config.ts'),
-    import('../../app/features.ts'),
+    import('../../app/feature-config.ts'),
     import('../../app/worker.ts'),
   ]);
   const config = readConfig(env, FEATURE_CONFIG);

@@ -23,7 +23,7 @@ import { acknowledgeAlert, alertRecords } from '../../db/alerts.ts';
 import { acknowledgementText } from '../../domain/alert.ts';
 import { findDeliveries, sendAgain } from './messages.ts';
 import { testReceiver } from './receivers.ts';
-import { alertRules } from './settings.ts';
+import { alertRules } from './rules.ts';
 
 export function define(program: Command, { env, config }: CommandContext): void {
   const alert = program.command('alert').description('alerts, and the messages to webhooks');

@@ -3,7 +3,7 @@ import type { alerts } from '../../db/schema.ts';
 import { type Condition, isAboutSource, type KindAboutSource, sourceOfAlert } from '../../domain/alert.ts';
 import type { HeldSampleRow } from '../../domain/held-sample.ts';
 import type { NewMessage } from './messages.ts';
-import type { AlertReceiver, AlertRules } from './settings.ts';
+import type { AlertReceiver, AlertRules } from './rules.ts';
 
 export type AlertRow = typeof alerts.$inferSelect;
 

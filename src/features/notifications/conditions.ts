@@ -23,7 +23,7 @@ import { timeInWords } from '../../domain/machine-facts.ts';
 import type { Pause } from '../../domain/source.ts';
 import { noun } from '../../domain/text/quantities.ts';
 import { span } from '../../domain/text/time-span.ts';
-import { type AlertRules, SOLD_OUT_AT_LEAST, SOLD_OUT_SHARE } from './settings.ts';
+import { type AlertRules, SOLD_OUT_AT_LEAST, SOLD_OUT_SHARE } from './rules.ts';
 
 /** Returns the conditions that last. An open alert without its condition resolves. */
 export async function findConditions(

@@ -8,7 +8,7 @@ import type { Condition } from '../../domain/alert.ts';
 import { type AlertChanges, type AlertRow, messagesFor } from './alert-messages.ts';
 import { findConditions, findOccurrences } from './conditions.ts';
 import { enqueue } from './messages.ts';
-import type { AlertRules } from './settings.ts';
+import type { AlertRules } from './rules.ts';
 
 /** Any number that no other advisory lock of the product uses. */
 const EVALUATION_LOCK = 7_155_239;

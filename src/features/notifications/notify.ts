@@ -7,7 +7,7 @@ import { evaluateAlerts } from './evaluate.ts';
 import { collectEvents } from './events.ts';
 import type { Recipient } from './messages.ts';
 import { allWebhooks, findWebhook, operatorsRecipient, organizationsRecipient } from './receivers.ts';
-import { alertRules, WEBHOOKS_AT_ONCE } from './settings.ts';
+import { alertRules, WEBHOOKS_AT_ONCE } from './rules.ts';
 
 interface NotificationJob {
   /** Absent in the job of a minute. */

@@ -10,8 +10,8 @@ import { type AlertMessage, bodyText, testMessage } from './alert-messages.ts';
 import type { RecipientAddress } from './deliver.ts';
 import type { WebhookEvent, WebhookMessage } from './events.ts';
 import { isWaiting, newMessageId } from './messages.ts';
+import type { AlertReceiver } from './rules.ts';
 import { newSecret, send } from './send.ts';
-import type { AlertReceiver } from './settings.ts';
 
 export const operatorsRecipient = (receiver: AlertReceiver): RecipientAddress => ({
   to: { receiver: receiver.id },

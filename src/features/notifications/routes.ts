@@ -12,7 +12,7 @@ import { type AlertMessage, actionOf } from './alert-messages.ts';
 import type { AlertsAnswer, DeliveriesAnswer, DeliveryRecord, ShownAlert, ShownDelivery } from './answers.ts';
 import { findDeliveries, sendAgain } from './messages.ts';
 import { testReceiver } from './receivers.ts';
-import { alertRules, rulesInWords } from './settings.ts';
+import { alertRules, rulesInWords } from './rules.ts';
 
 const RESOLVED = 50;
 const SUMMARIES = 3;

@@ -8,7 +8,7 @@ import type { AlertsAnswer, DeliveriesAnswer } from '../../../src/features/notif
 import { deliver } from '../../../src/features/notifications/deliver.ts';
 import { evaluateAlerts } from '../../../src/features/notifications/evaluate.ts';
 import { operatorsRecipient } from '../../../src/features/notifications/receivers.ts';
-import { ALERT_KINDS, alertRules } from '../../../src/features/notifications/settings.ts';
+import { ALERT_KINDS, alertRules } from '../../../src/features/notifications/rules.ts';
 import { until } from '../../support/until.ts';
 import { type Receiver, receiver } from '../notifications/webhook-receiver.ts';
 import { Browser } from '../operators/accounts-scene.ts';

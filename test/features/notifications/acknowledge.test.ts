@@ -4,7 +4,7 @@ import { snoozedAlert } from '../../../src/app/actions/inputs.ts';
 import { acknowledgeAlert, alertRecords, resolvedAlerts } from '../../../src/db/alerts.ts';
 import { auditRecords } from '../../../src/features/console/queries/audit.ts';
 import { evaluateAlerts } from '../../../src/features/notifications/evaluate.ts';
-import { DEFAULT_RULES } from '../../../src/features/notifications/settings.ts';
+import { DEFAULT_RULES } from '../../../src/features/notifications/rules.ts';
 import { offers, openScene, region, type Scene } from '../../sync/scene.ts';
 
 const HOUR = 3_600_000;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { sourceOfAlert } from '../../../src/domain/alert.ts';
 import { actionOf } from '../../../src/features/notifications/alert-messages.ts';
-import { ALERT_KINDS } from '../../../src/features/notifications/settings.ts';
+import { ALERT_KINDS } from '../../../src/features/notifications/rules.ts';
 
 const OF_FLEETBOOK = ['publication_behind', 'cache_differs'];
 const DETAILS = { batch: 7, run: 12, machine: 9, name: 'cx11' };

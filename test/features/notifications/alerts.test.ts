@@ -16,7 +16,7 @@ import {
   type AlertReceiver,
   type AlertRules,
   DEFAULT_RULES,
-} from '../../../src/features/notifications/settings.ts';
+} from '../../../src/features/notifications/rules.ts';
 import { freePort } from '../../../src/processes/port.ts';
 import { disableSource } from '../../../src/sync/runs/disabled.ts';
 import { finishRun } from '../../../src/sync/runs/run.ts';

@@ -14,7 +14,7 @@ import {
   type AlertReceiver,
   type AlertRules,
   DEFAULT_RULES,
-} from '../../../src/features/notifications/settings.ts';
+} from '../../../src/features/notifications/rules.ts';
 import { cluster } from '../../sync/clusters/rows.ts';
 import { OPERATOR, offer, offers, openScene, region, type Scene, STRICT } from '../../sync/scene.ts';
 import { type Receiver, receiver } from './webhook-receiver.ts';

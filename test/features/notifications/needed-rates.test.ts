@@ -5,7 +5,7 @@ import { areRatesNeeded } from '../../../src/db/prices/currency.ts';
 import { sourceStatus } from '../../../src/db/sources.ts';
 import { isRateNeeded, type PricedSource } from '../../../src/domain/prices/exchange-rates.ts';
 import { evaluateAlerts } from '../../../src/features/notifications/evaluate.ts';
-import { DEFAULT_RULES } from '../../../src/features/notifications/settings.ts';
+import { DEFAULT_RULES } from '../../../src/features/notifications/rules.ts';
 import { offer, openScene, region, type Scene } from '../../sync/scene.ts';
 
 const WATCHED = [

@@ -4,7 +4,7 @@ import { findOrganization } from '../../../src/db/organizations.ts';
 import { SAMPLE_ORGANIZATION } from '../../../src/dev/sample/upstream.ts';
 import type { AlertMessage } from '../../../src/features/notifications/alert-messages.ts';
 import { addWebhook } from '../../../src/features/notifications/receivers.ts';
-import { WEBHOOKS_AT_ONCE } from '../../../src/features/notifications/settings.ts';
+import { WEBHOOKS_AT_ONCE } from '../../../src/features/notifications/rules.ts';
 import type { WorkerProcess } from '../../../workers/main.ts';
 import { until } from '../../support/until.ts';
 import { OPERATOR } from '../../sync/scene.ts';

@@ -2,9 +2,9 @@ import { mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { FEATURE_CONFIG } from '../../../src/app/features.ts';
+import { FEATURE_CONFIG } from '../../../src/app/feature-config.ts';
 import { readConfig } from '../../../src/config/config.ts';
-import { alertRules } from '../../../src/features/notifications/settings.ts';
+import { alertRules } from '../../../src/features/notifications/rules.ts';
 
 const DATABASE = { DATABASE_URL: 'postgres://127.0.0.1/x', REDIS_URL: 'redis://127.0.0.1' };
 const SECRET = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import postgres from 'postgres';
 import { inject } from 'vitest';
-import { FEATURE_CONFIG } from '../../../src/app/features.ts';
+import { FEATURE_CONFIG } from '../../../src/app/feature-config.ts';
 import { apiOptions, composeReader } from '../../../src/app/reader.ts';
 import { readConfig } from '../../../src/config/config.ts';
 import { VERSION } from '../../../src/config/package.ts';
