@@ -1,5 +1,5 @@
+import { beginLineage, type NamedToken, revokeAgain, unknownTokens } from '../../db/begin-lineage.ts';
 import type { ClientDatabase } from '../../db/connection/connect.ts';
-import { beginLineage, type NamedToken, revokeAgain, unknownTokens } from '../../db/lineage.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { mastersOf, type RedisClient } from '../../redis/redis.ts';
 import type { TokenRecord } from '../document/build.ts';

@@ -1,5 +1,6 @@
+import { ownLineageState } from '../../db/begin-lineage.ts';
 import type { ClientDatabase } from '../../db/connection/connect.ts';
-import { beganElsewhere, ownLineageState, readLineage } from '../../db/lineage.ts';
+import { beganElsewhere, readLineage } from '../../db/lineage.ts';
 import { dirtyDocuments, type VersionedDocument } from '../../db/versions.ts';
 import { type DocumentName, documentsOfRow } from '../../domain/document-name.ts';
 import type { Decider } from '../../domain/operator.ts';
