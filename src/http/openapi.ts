@@ -13,7 +13,7 @@ import { references, type Schema, schemaWriter } from './openapi-schemas.ts';
 import type { DescribedOperation, OperationDoc } from './operation.ts';
 import { cacheControlParameter } from './protocol/max-age.ts';
 import { aboutOf, queryNames } from './protocol/parameters.ts';
-import { documented, problemSchema } from './schemas.ts';
+import { CONTRACT_SCHEMAS, documented, problemSchema } from './schemas.ts';
 
 const DESCRIPTION = `The catalogue of cloud machines, and the clusters of the token's organization.
 
@@ -117,7 +117,7 @@ function describe({ path, scope, parameters, isStrict, doc }: DescribedOperation
 }
 
 function contentOf({ types, answers, example }: OperationDoc, write: Write): Schema {
-  const schema = write(answers);
+  const schema = write(answers(CONTRACT_SCHEMAS));
   if (types) return Object.fromEntries(types.map((type) => [type, { schema }]));
   return { 'application/json': { schema, example } };
 }
@@ -137,7 +137,7 @@ type OpenPath = Pick<OperationDoc, 'id' | 'summary' | 'description' | 'answers' 
 
 function describeOpen(open: OpenPath, write: Write): Schema {
   const { id, summary, description, answers, example, otherResponses } = open;
-  const schema = write(answers);
+  const schema = write(answers(CONTRACT_SCHEMAS));
   return {
     operationId: id,
     summary,
@@ -163,7 +163,7 @@ const OPEN_PATHS: readonly OpenPath[] = [
     id: 'getHealth',
     summary: 'The process is alive',
     description: 'It says nothing about the data, and is answered as long as the process answers requests.',
-    answers: z.strictObject({ status: z.literal('ok') }),
+    answers: () => z.strictObject({ status: z.literal('ok') }),
     example: { status: 'ok' },
   },
   {
@@ -171,12 +171,13 @@ const OPEN_PATHS: readonly OpenPath[] = [
     id: 'getReadiness',
     summary: 'Ready to answer; otherwise 503 with `checks`',
     description: 'Ready if it can answer the list of providers.',
-    answers: z.strictObject({
-      status: z.literal('ready'),
-      checks: documented(z.record(z.string(), z.string()), {
-        description: 'By name: `ok`, or a problem that does not prevent answers',
+    answers: () =>
+      z.strictObject({
+        status: z.literal('ready'),
+        checks: documented(z.record(z.string(), z.string()), {
+          description: 'By name: `ok`, or a problem that does not prevent answers',
+        }),
       }),
-    }),
     example: { status: 'ready', checks: { catalogue: 'ok', cache: 'ok' } },
     otherResponses: { 503: NOT_READY },
   },
@@ -185,7 +186,7 @@ const OPEN_PATHS: readonly OpenPath[] = [
     id: 'getOpenApi',
     summary: 'This document',
     description: 'Describes the operations of this release. It changes only with a release.',
-    answers: documented(z.unknown(), { type: 'object' }),
+    answers: () => documented(z.unknown(), { type: 'object' }),
     otherResponses: responseReferences([304, 503]),
   },
 ];

@@ -19,6 +19,7 @@ import { type Parameters, requestSchemas, type Values } from './protocol/paramet
 import { NOT_ACCEPTABLE, NOT_FOUND, Problem, sendProblem } from './protocol/problem.ts';
 import type { Turns } from './protocol/turns.ts';
 import type { Recorder } from './record-requests.ts';
+import type { CONTRACT_SCHEMAS } from './schemas.ts';
 import type { SendAnswer } from './send.ts';
 
 declare module 'fastify' {
@@ -34,7 +35,8 @@ export interface OperationDoc {
   readonly id: string;
   readonly summary: string;
   readonly description: string;
-  readonly answers: z.ZodType;
+  /** Called for `/openapi.json`, which loads the contract's schemas: the start does not need them. */
+  readonly answers: (contract: typeof CONTRACT_SCHEMAS) => z.ZodType;
   /** The media types of the answer; JSON by default. */
   readonly types?: readonly string[];
   readonly example: unknown;

@@ -119,7 +119,7 @@ const cluster: Shape<ClusterDocument> = {
 };
 export const clusterSchema = named('Cluster', object<ClusterDocument>(cluster));
 
-export const providerSchema = named(
+const providerSchema = named(
   'Provider',
   object<ProviderListing>({
     id: id('Provider id, stable'),
@@ -128,7 +128,7 @@ export const providerSchema = named(
   }),
 );
 
-export const priceSchema = named(
+const priceSchema = named(
   'Price',
   z.strictObject({
     price: pricePerMinute,
@@ -136,6 +136,14 @@ export const priceSchema = named(
     to: instantOrNull('End of the price; null for the current price'),
   }),
 );
+
+/** The elements that the operations of the contract answer. */
+export const CONTRACT_SCHEMAS = {
+  provider: providerSchema,
+  machine: machineSchema,
+  price: priceSchema,
+  cluster: clusterSchema,
+};
 
 /** RFC 9457. Problems with a URN add members. */
 export const problemSchema = named(

@@ -190,7 +190,7 @@ describe('the documentation of a strict operation', () => {
         id: 'getMadeUp',
         summary: 'Made up',
         description: 'Made up.',
-        answers: machineSchema,
+        answers: () => machineSchema,
         example: {},
         extension: true,
       },

@@ -122,7 +122,7 @@ function clusterCostOperations(costs: CostsReader): Operation[] {
         id: 'getClusterCost',
         summary: 'What a cluster costs, with every price and quantity',
         description: `${FORMULA} Parts add up exactly. The same 404 as for the cluster.`,
-        answers: costSchema,
+        answers: () => costSchema,
         example: COST_EXAMPLE,
         extension: true,
       },
@@ -139,7 +139,7 @@ function clusterCostOperations(costs: CostsReader): Operation[] {
         summary: 'The cost of a cluster over time, as steps',
         description:
           'The cluster of today at the prices of each time: shards, replicas, disks and prices of disks are those of today. At most the newest 1,000 prices. The same 404 as for the cluster.',
-        answers: costHistorySchema,
+        answers: () => costHistorySchema,
         example: HISTORY_EXAMPLE,
         extension: true,
       },
@@ -157,7 +157,7 @@ function clusterCostOperations(costs: CostsReader): Operation[] {
         summary: 'Machines that cost less for a cluster',
         description:
           'A machine is cheaper if it has at least the virtual CPUs and the bytes of memory, the same architecture and kind of CPU where both are known, and costs less. Savings are those of the machines: a move to another region may change the price of disks and traffic. The lists are empty if the price of the machine is unknown. Sold-out machines are left out. The same 404 as for the cluster.',
-        answers: alternativesSchema,
+        answers: () => alternativesSchema,
         example: ALTERNATIVES_EXAMPLE,
         extension: true,
       },
@@ -181,7 +181,7 @@ function clusterCostOperations(costs: CostsReader): Operation[] {
         id: 'listCosts',
         summary: "What the clusters of the token's organization cost",
         description: `${FORMULA} The totals are those of all clusters on every page.`,
-        answers: costsSchema,
+        answers: () => costsSchema,
         example: LIST_EXAMPLE,
         extension: true,
       },
@@ -215,7 +215,7 @@ function priceOperations(prices: ListPrices): Operation[] {
         summary: 'Prices of a machine by term',
         description:
           'The price on demand first. A term that is not sold, or whose price is unknown, is not in the list. With own prices each term has `price_source`; the history has list prices. 404 for a machine that is not in the published catalogue.',
-        answers: termsSchema,
+        answers: () => termsSchema,
         example: TERMS_EXAMPLE,
         extension: true,
       },
@@ -240,7 +240,7 @@ function priceOperations(prices: ListPrices): Operation[] {
         summary: 'Prices of storage, traffic and addresses in a region',
         description:
           'Prices are in the currency of `Fleetbook-Currency`. An item without a known price is null and never zero. 404 for an unknown region.',
-        answers: regionPricesSchema,
+        answers: () => regionPricesSchema,
         example: REGION_EXAMPLE,
         extension: true,
       },

@@ -36,7 +36,7 @@ export function databaseOperations(answers: DatabaseAnswers): Operation[] {
         summary: 'Plans of managed databases by filters',
         description:
           'Plans are no machines: no other operation lists them. A plan whose cpu or memory is unknown does not meet `min_cpu` or `min_ram`. If no plan meets the filters, the list is empty. After a publication between two pages the next page continues behind its place in the order.',
-        answers: databasesSchema,
+        answers: () => databasesSchema,
         example: { databases: [EXAMPLE], next: null },
         extension: true,
       },
@@ -59,7 +59,7 @@ export function databaseOperations(answers: DatabaseAnswers): Operation[] {
         id: 'getDatabase',
         summary: 'One plan of a managed database',
         description: '404 for a plan that its provider does not state any more.',
-        answers: databaseSchema,
+        answers: () => databaseSchema,
         example: {
           ...EXAMPLE,
           history: [{ price: EXAMPLE.price, from: '2026-03-01T04:17:02.114310Z', to: null }],

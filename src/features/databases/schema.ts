@@ -7,10 +7,10 @@ import {
   idParameter,
   listParameter,
   parameter,
-  placeParameters,
   type Values,
   wordParameter,
 } from '../../http/protocol/parameters.ts';
+import { placeParameters } from '../../http/protocol/place-parameters.ts';
 import { count, documented, double, id, instant, orNull, pricePerMinute, text } from '../../http/schemas.ts';
 
 const ids = (description: string, example: number) =>

@@ -93,7 +93,7 @@ function listOperation(reader: ExportReader): Operation {
       summary: 'Files of the whole catalogue',
       description:
         'All files are of one version. `bytes` and `etag` are those of the file before compression. After the catalogue changes, a new version is made, at most every few minutes; 503 before the first version. The files include sold-out machines: their `available` is 0.',
-      answers: z.array(exportSchema),
+      answers: () => z.array(exportSchema),
       example: [EXAMPLE],
       extension: true,
     },
@@ -144,7 +144,7 @@ function exportDownload(exports: ExportReader, downloadsAtOnce: number): StreamO
       summary: 'One file of the whole catalogue',
       description:
         'NDJSON and CSV are compressed with gzip if the client accepts it. `Range` requests a part. With `If-Range` and another version, the answer is the whole newest file. An answer with fewer bytes than its `Content-Length` is incomplete. `opencost.csv` is for the CSV provider of OpenCost.',
-      answers: documented(z.string(), { format: 'binary' }),
+      answers: () => documented(z.string(), { format: 'binary' }),
       types: Object.values(EXPORT_TYPES),
       example: undefined,
       extension: true,

@@ -14,12 +14,8 @@ import { type DescribedOperation, grantOf, refuseOld, routeOf, valuesOf } from '
 import { cutWhenIdle } from '../../http/protocol/drain.ts';
 import { isYoungEnough } from '../../http/protocol/max-age.ts';
 import { accepts, prefersEventStream } from '../../http/protocol/negotiate.ts';
-import {
-  availableParameter,
-  countParameter,
-  invalidParameter,
-  parameter,
-} from '../../http/protocol/parameters.ts';
+import { countParameter, invalidParameter, parameter } from '../../http/protocol/parameters.ts';
+import { availableParameter } from '../../http/protocol/place-parameters.ts';
 import { NOT_ACCEPTABLE, Problem, sendProblem } from '../../http/protocol/problem.ts';
 import {
   clusterSchema,
@@ -168,7 +164,7 @@ Changes of machines require the scope \`machines:read\`, changes of the organiza
 An answer without changes and with \`more: true\` has passed changes of machines or clusters that are no longer shown. Go on from its \`next\`.
 
 With \`Accept: text/event-stream\` the answer is a stream of server-sent events: \`id\` is the cursor, \`event\` the type, \`data\` the change. \`Last-Event-ID\` is the same as \`after\`. A stream ends with its token.`,
-    answers: changePageSchema,
+    answers: () => changePageSchema,
     example: {
       changes: [
         {

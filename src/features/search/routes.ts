@@ -7,7 +7,6 @@ import type { ApiFeature } from '../../http/app.ts';
 import { type Operation, operation } from '../../http/operation.ts';
 import { cursorParameter } from '../../http/protocol/page-cursor.ts';
 import {
-  availableParameter,
   countParameter,
   decimalParameter,
   idParameter,
@@ -15,11 +14,11 @@ import {
   listParameter,
   numberWith,
   parameter,
-  placeParameters,
   quantityParameter,
   type Values,
   wordParameter,
 } from '../../http/protocol/parameters.ts';
+import { availableParameter, placeParameters } from '../../http/protocol/place-parameters.ts';
 import { Problem, unavailable } from '../../http/protocol/problem.ts';
 import { MACHINE_WITH_FACTS_EXAMPLE as MACHINE } from '../../http/routes/machines.ts';
 import {
@@ -151,7 +150,7 @@ function searchOperations(answers: SearchAnswers): Operation[] {
         summary: 'Machines of all providers and regions by filters',
         description:
           'Without `ram_unit`, memory is compared as sold: 8 GB and 8 GiB are both 8. The answer repeats `ram_unit`. If no machine meets the filters, the list is empty. After a publication between two pages the next page continues behind its place in the order: see `moved`.',
-        answers: searchSchema,
+        answers: () => searchSchema,
         example: { machines: [MACHINE], next: null, ram_unit: 'AsSold', version: VERSION, moved: false },
         extension: true,
       },
@@ -183,7 +182,7 @@ function searchOperations(answers: SearchAnswers): Operation[] {
         summary: 'The machine of each provider with the lowest total that meets the needs',
         description:
           'The lowest total first; of equal totals the lower price, then the lower id. Without `ram_unit`, memory is compared as sold: 8 GB and 8 GiB both satisfy 8. The answer repeats `ram_unit`. A machine whose local disk is unknown does not meet `disk`. The parts of the breakdown add up exactly to the total. A month of 730 hours costs at most the monthly cap. Storage, traffic and addresses have the default prices of the region: `/v1/regions/{id}/prices`. If one is unknown, its part and `total` are null, `known_total` has the other parts, and `complete` is false; such answers come last.',
-        answers: recommendSchema,
+        answers: () => recommendSchema,
         example: {
           recommendations: [
             {

@@ -1,7 +1,6 @@
 /** Parameters as zod schemas: they parse requests, and `/openapi.json` shows them. */
 import type { FastifySchemaCompiler } from 'fastify';
 import { z } from 'zod';
-import { CONTINENTS, COUNTRY } from '../../domain/region-country.ts';
 import { Problem } from './problem.ts';
 
 export interface About {
@@ -105,28 +104,6 @@ export function listParameter<T extends z.ZodType<unknown, string>>(item: T, mos
       ...(listedBy !== undefined && { listedBy }),
     });
 }
-
-const country = z.string().regex(COUNTRY).toUpperCase().register(ABOUT, {
-  description: 'Countries of the regions. A region whose country is unknown does not match',
-  example: 'DE',
-  expected: 'two letters of ISO 3166-1, e.g. DE',
-});
-
-/** Filters by where a region is. */
-export const placeParameters = {
-  country: listParameter(country, 100).optional(),
-  continent: listParameter(
-    wordParameter('Continents of the regions', CONTINENTS, 'europe'),
-    CONTINENTS.length,
-  ).optional(),
-};
-
-/** The parameter that adds sold-out machines. */
-export const availableParameter = wordParameter(
-  '`all` includes sold-out machines',
-  ['now', 'all'],
-  'all',
-).default('now');
 
 export function parameter<T extends z.ZodType>(schema: T, about: About): T {
   ABOUT.add(schema, about);

@@ -3,7 +3,6 @@ import type { ClusterDocument } from '../../domain/cluster.ts';
 import type { ClusterReader } from '../../snapshot/document/answer.ts';
 import { type Operation, operation } from '../operation.ts';
 import { parameter } from '../protocol/parameters.ts';
-import { clusterSchema } from '../schemas.ts';
 
 export const CLUSTER_EXAMPLE: ClusterDocument = {
   name: 'Cluster Test',
@@ -44,7 +43,7 @@ export function clusterOperations(clusters: ClusterReader): Operation[] {
         id: 'listClusters',
         summary: "Clusters of the token's organization",
         description: 'Oldest first, then by slug. Empty where there is none.',
-        answers: z.array(clusterSchema),
+        answers: ({ cluster }) => z.array(cluster),
         example: [CLUSTER_EXAMPLE],
         extension: false,
       },
@@ -59,7 +58,7 @@ export function clusterOperations(clusters: ClusterReader): Operation[] {
         id: 'getCluster',
         summary: "One cluster of the token's organization",
         description: 'The same 404 for a cluster of another organization and for one that does not exist.',
-        answers: clusterSchema,
+        answers: ({ cluster }) => cluster,
         example: CLUSTER_EXAMPLE,
         extension: false,
       },

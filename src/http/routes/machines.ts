@@ -5,7 +5,6 @@ import type { CatalogueReader } from '../../snapshot/document/answer.ts';
 import type { ProviderListing } from '../../snapshot/document/build.ts';
 import { type Operation, operation } from '../operation.ts';
 import { idParameter } from '../protocol/parameters.ts';
-import { machineSchema, priceSchema, providerSchema } from '../schemas.ts';
 
 export const MACHINE_EXAMPLE: MachineDocument = {
   id: 17,
@@ -39,7 +38,7 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
         id: 'listProviders',
         summary: 'Providers and their regions',
         description: 'Lists the ids for `/v1/machines`.',
-        answers: z.array(providerSchema),
+        answers: ({ provider }) => z.array(provider),
         example: [PROVIDER_EXAMPLE],
         extension: true,
       },
@@ -66,7 +65,7 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
         summary: 'Machines of a region',
         description:
           'Cheapest first, then by id. Empty if nothing matches, or if the provider or region does not exist. Other query parameters are ignored: `/v1/machines/search` has filters.',
-        answers: z.array(machineSchema),
+        answers: ({ machine }) => z.array(machine),
         example: [MACHINE_EXAMPLE],
         extension: false,
       },
@@ -81,7 +80,7 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
         id: 'getMachine',
         summary: 'One machine',
         description: '404 for a machine that is not in the published catalogue.',
-        answers: machineSchema,
+        answers: ({ machine }) => machine,
         example: MACHINE_EXAMPLE,
         extension: false,
       },
@@ -97,7 +96,7 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
         summary: 'Prices of a machine over time',
         description:
           'Newest first. A gap between two prices means that the machine was withdrawn. 404 for a machine that is not in the published catalogue. Query parameters are ignored; `/v1/machines/search` finds machines.',
-        answers: z.array(priceSchema),
+        answers: ({ price }) => z.array(price),
         example: [
           { price: MACHINE_EXAMPLE.price, from: '2026-03-01T04:17:02.114392Z', to: null },
           { price: 0.000099875, from: '2025-11-20T04:17:01.880127Z', to: '2026-03-01T04:17:02.114392Z' },
