@@ -130,7 +130,7 @@ const tokens = memoryTokens();
 const app = buildApp({
   catalogue: await memoryCatalogue(),
   clusters: await memoryClusters(),
-  features: [costsApi(costs, listPrices({ documents, catalogue }))],
+  features: async () => [costsApi(costs, listPrices({ documents, catalogue }))],
   tokens,
   readiness: async () => ({ ready: true, checks: {} }),
   logger: false,

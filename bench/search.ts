@@ -232,7 +232,7 @@ async function overHttp(opened: AsyncDisposableStack): Promise<Ask> {
   const app = buildApp({
     catalogue: await memoryCatalogue(),
     clusters: await memoryClusters(),
-    features: [
+    features: async () => [
       searchApi(
         searchAnswers({
           catalogue: { get: () => ({ index, tier: 'memory', asOf: () => undefined }) },

@@ -178,7 +178,7 @@ function missBar(what: string, { fleetbook, peer, share }: Miss): Bar {
 function startBar(what: string, { fleetbook, fastify }: Starts): Bar {
   const found = median(fleetbook) / median(fastify);
   const note = `${median(fleetbook).toFixed(0)} ms and ${median(fastify).toFixed(0)} ms`;
-  return { what, found, unit: '×', limit: 2, note };
+  return { what, found, unit: '×', limit: 1.6, note };
 }
 
 function processesBar(processes: Results['processes']): Bar {

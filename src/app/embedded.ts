@@ -71,8 +71,11 @@ export function createReader(options: ReaderOptions): EmbeddedReader {
     if (isRegistered)
       throw new Error('this reader is already registered; create another reader for another place');
     isRegistered = true;
+    const reader = await opening;
+    // The host must not start without a part of the API.
+    await reader.features();
     const app = buildApp({
-      ...(await opening),
+      ...reader,
       readiness,
       logger: options.logger ? logger : false,
       version: VERSION,

@@ -1,15 +1,16 @@
 /** Composes a reader: the tiers of documents, what it answers, and its features. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { Settings } from '../config/settings.ts';
 import { openStore } from '../db/connection/connect.ts';
 import { postgresProblem, type ServerSetting } from '../db/connection/server-problem.ts';
 import { TokenUse } from '../db/token-use.ts';
 import { steadyNow } from '../domain/clock.ts';
+import { lazily } from '../domain/lazily.ts';
 import type { ApiDeps, ApiFeature } from '../http/app.ts';
 import { ResponseCache } from '../http/hot/response-cache.ts';
 import type { FindSource } from '../http/protocol/max-age.ts';
-import { openMarket } from '../market/market.ts';
 import {
   type CatalogueReader,
   type ClusterReader,
@@ -35,6 +36,7 @@ import {
   readerPrimary,
 } from './connections.ts';
 import { Disposer } from './disposer.ts';
+import type { ReaderContext, ReaderPart } from './feature.ts';
 import { FEATURES } from './features.ts';
 import { sourceFinder } from './find-source.ts';
 
@@ -42,8 +44,10 @@ export interface Reader extends AsyncDisposable {
   readonly catalogue: CatalogueReader;
   readonly clusters: ClusterReader;
   readonly tokens: TokenReader;
-  readonly features: readonly ApiFeature[];
-  addMetrics(registry: Registry): void;
+  /** Loads and opens the features at the first call. */
+  readonly features: () => Promise<readonly ApiFeature[]>;
+  /** Loads the features too: they have metrics. */
+  addMetrics(registry: Registry): Promise<void>;
   readonly responses: ResponseCache;
   readonly findSource: FindSource;
   /** Ready if it knows the lineage and can answer the list of providers. */
@@ -79,12 +83,9 @@ export async function composeReader(
   logger: Logger,
   onUnusable?: (kind: string) => void,
 ): Promise<Reader> {
-  // Loaded first: a feature must not miss a publication that the link receives.
-  const [openers, { openReplica }] = await Promise.all([
-    Promise.all(FEATURES.flatMap(({ read }) => read?.() ?? [])),
-    import('../features/replica/replica.ts'),
-  ]);
   const { settings } = config;
+  const primaryServer = readerPrimary(config);
+  const openReplica = primaryServer && (await import('../features/replica/replica.ts')).openReplica;
   const closing = new Disposer();
   const database = readerDatabase(config);
   const open = (server: ServerSetting, atOnce: number) => openServer(server, atOnce, closing, logger);
@@ -99,9 +100,8 @@ export async function composeReader(
     }),
   );
   const memory = memoryBudget(settings.MEMORY_LIMIT);
-  const primaryServer = readerPrimary(config);
   const primary = primaryServer && open(primaryServer, Math.ceil(settings.POSTGRES_READS * SHARE_OF_PRIMARY));
-  const replica = primary && openReplica({ replica: store, primary });
+  const replica = primary && openReplica?.({ replica: store, primary });
   const tokenUse = closing.use(new TokenUse({ db: (primary ?? store).db, logger }));
   const documents = new Documents({
     postgres: replica?.source ?? store,
@@ -120,16 +120,14 @@ export async function composeReader(
   const watching = closing.use(watchLineage(() => documents.checkPostgres()));
   for (const each of [store, primary]) each?.onLost(() => watching.checkNow());
   closing.use(watchReaderDatabase(store, database, replica, logger));
-  const market = openMarket({ documents, subscription, logger, memory, staleLimitMs });
-  const parts = openers.map((openPart) =>
-    openPart({
+  const parts = lazily(() =>
+    openFeatures({
       config,
       logger,
       closing,
       documents,
       subscription,
       memory,
-      market,
       openReads: (connections) => open(database, connections).reads,
     }),
   );
@@ -141,11 +139,11 @@ export async function composeReader(
       memoryLimit: memory.acceptedTokens,
       postgresReads: settings.POSTGRES_READS,
     }),
-    features: parts.flatMap(({ api }) => api ?? []),
-    addMetrics: (registry) => {
-      if (dump) addDumpSeries(registry, dump);
+    features: async () => (await parts()).flatMap(({ api }) => api ?? []),
+    addMetrics: async (registry) => {
+      if (dump) await addDumpSeries(registry, dump);
       replica?.addMetrics(registry);
-      for (const { addMetrics } of parts) addMetrics?.(registry);
+      for (const { addMetrics } of await parts()) addMetrics?.(registry);
     },
     responses: new ResponseCache(documents, memory.responses),
     findSource: sourceFinder(documents, subscription),
@@ -154,7 +152,23 @@ export async function composeReader(
   };
 }
 
-function addDumpSeries(registry: Registry, dump: Dump): void {
+/** Loads the features' code, and opens their parts. Requests have a turn between two features. */
+async function openFeatures(context: Omit<ReaderContext, 'market'>): Promise<ReaderPart[]> {
+  const { openMarket } = await import('../market/market.ts');
+  const openers: ((context: ReaderContext) => ReaderPart)[] = [];
+  for (const { read } of FEATURES) {
+    if (!read) continue;
+    await nextTurn();
+    openers.push(await read());
+  }
+  const { config, documents, subscription, logger, memory } = context;
+  const staleLimitMs = config.settings.STALE_LIMIT * 1000;
+  const market = openMarket({ documents, subscription, logger, memory, staleLimitMs });
+  return openers.map((openPart) => openPart({ ...context, market }));
+}
+
+async function addDumpSeries(registry: Registry, dump: Dump): Promise<void> {
+  const { Gauge } = await import('prom-client');
   new Gauge({
     name: 'fleetbook_dump_failing',
     help: '1 while the dump in SNAPSHOT_DIR cannot be written, else 0',

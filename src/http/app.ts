@@ -1,13 +1,14 @@
 /** The HTTP API: its hooks and routes. The caller passes the readers of data. */
+import type { RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { Logger } from 'pino';
+import { lazily } from '../domain/lazily.ts';
 import type { RequestOutcome } from '../domain/request-outcome.ts';
 import type { CatalogueReader, ClusterReader, TokenReader } from '../snapshot/document/answer.ts';
 import { encodeBody } from '../snapshot/document/body.ts';
 import { hotPath } from './hot/hot-path.ts';
 import type { ResponseCache } from './hot/response-cache.ts';
-import { openApiDocument } from './openapi.ts';
 import { addOperation, type DescribedOperation, type Operation, type OperationDeps } from './operation.ts';
 import { withoutBodies } from './protocol/bodies.ts';
 import { type Admission, limitConnections } from './protocol/connection-limits.ts';
@@ -25,10 +26,9 @@ import { answerUpgradesAndExpects, bodyRefuser, type Refuse, refuser } from './p
 import { inOrder, Pipelined, Turns } from './protocol/turns.ts';
 import { recorder } from './record-requests.ts';
 import { clusterOperations } from './routes/clusters.ts';
-import { type AddPage, addHealth, HEALTH_PATHS, type Readiness } from './routes/health.ts';
+import { type AddPage, addHealth, HEALTH_PATHS, type PageHandler, type Readiness } from './routes/health.ts';
 import { machineOperations } from './routes/machines.ts';
-import { addNotFound } from './routes/not-found.ts';
-import { addReference, lazily } from './routes/reference.ts';
+import { addEveryPath, addNotFound } from './routes/not-found.ts';
 import { answerSender, sendPublic } from './send.ts';
 import { createServer } from './server.ts';
 import { addStreamOperation, type StreamOperation } from './stream-operation.ts';
@@ -53,7 +53,8 @@ export interface ApiDeps {
   readonly catalogue: CatalogueReader;
   readonly clusters: ClusterReader;
   readonly tokens: TokenReader;
-  readonly features?: readonly ApiFeature[];
+  /** Called for the first request of a route that is not one of the contract. */
+  readonly features?: () => Promise<readonly ApiFeature[]>;
   readiness(): Promise<Readiness>;
   readonly logger: Logger | false;
   /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
@@ -73,6 +74,8 @@ export interface ApiDeps {
   readonly corsOrigins?: CorsOrigins | undefined;
   /** Finds when data that is too old for a request is read again. */
   readonly findSource?: FindSource | undefined;
+  /** Adds hooks that see every request of a route. */
+  addHooks?(app: FastifyInstance): void;
   /** Runs the rest of a request, so that its log lines have its id. */
   inLogContext?(fields: { readonly requestId: string }, work: () => void): void;
 }
@@ -83,14 +86,15 @@ const FULL = new Problem(503, {
 });
 const BAD_HOST = plainProblem(400, 'HTTP/1.1 asks for exactly one Host header field.');
 
+/**
+ * Builds the server with the routes of the contract and of health. The first request of another route makes a second router, with
+ * the routes of features and of the API's description, and waits for it. From then on the second router has all requests.
+ */
 export function buildApp(deps: ApiDeps): FastifyInstance {
   const limits: HttpLimits = { ...DEFAULT_HTTP_LIMITS, ...deps.limits };
   const { logger, logSuccesses = 1 } = deps;
   const record = recorder({ logger, observe: deps.observe?.bind(deps), logSuccesses, quiet: HEALTH_PATHS });
   const app = createServer(deps.trustProxy ?? [], limits, record);
-  const { inLogContext } = deps;
-  if (inLogContext)
-    app.addHook('onRequest', ({ id: requestId }, _, done) => inLogContext({ requestId }, done));
   // Added before the hook that waits for answers: only the server ends a stream.
   const endless = new Set<{ end(): void }>();
   app.addHook('preClose', (done) => {
@@ -98,9 +102,6 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     done();
   });
   const drain = drainOnClose(app, limits.drainMs);
-  addHeaders(app, limits, drain.closeLater, (request, reply) =>
-    admission.answers(request.raw, reply.raw, reply.statusCode),
-  );
   const admit = (socket: Socket) => admission.admit(socket);
   const answering: RouteDeps = {
     tokens: deps.tokens,
@@ -117,6 +118,26 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     endless,
   };
   const refuse = refuser(record, limits.idleTimeoutMs);
+  const { inLogContext } = deps;
+  const addHooks = (router: FastifyInstance) => {
+    if (inLogContext)
+      router.addHook('onRequest', ({ id: requestId }, _, done) => inLogContext({ requestId }, done));
+    addHeaders(router, limits, drain.closeLater, (request, reply) =>
+      admission.answers(request.raw, reply.raw, reply.statusCode),
+    );
+    deps.addHooks?.(router);
+  };
+  let route: RequestListener | undefined;
+  const allRoutes = lazily(async () => {
+    const features = (await deps.features?.()) ?? [];
+    const router = createServer(deps.trustProxy ?? [], limits, record);
+    addHooks(router);
+    await addRoutes(router, deps, answering, features);
+    await router.ready();
+    route = router.routing;
+    return router;
+  });
+  answerBefore(app.server, (first) => (request, response) => (route ?? first)(request, response));
   addListeners(app, deps, answering, drain, refuse);
   // Added last: its listener precedes all others.
   const admission: Admission = limitConnections(app.server, {
@@ -129,7 +150,26 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     isProxy: isProxyOf(deps.trustProxy ?? []),
     logger,
   });
-  addRoutes(app, deps, answering);
+  const forward = async (request: FastifyRequest, reply: FastifyReply) => {
+    const router = await allRoutes();
+    reply.hijack();
+    // Its client may have left.
+    if (!reply.raw.destroyed) router.routing(request.raw, reply.raw);
+  };
+  // The hooks of the second router see a forwarded request.
+  app.register((scope, _, done) => {
+    // The last part of `/v1/machines/search` is no id.
+    scope.addHook('onRequest', (request, reply, done) => {
+      const { id = '0' } = request.params as { id?: string };
+      if (/^\d+$/.test(id)) done();
+      else forward(request, reply).catch(done);
+    });
+    addHooks(scope);
+    for (const operation of operationsOf(deps)) addOperation(scope, operation, answering);
+    addHealthPages(scope, deps, answering);
+    done();
+  });
+  addEveryPath(app, forward);
   return app;
 }
 
@@ -194,50 +234,81 @@ function addListeners(
   answerUpgradesAndExpects(app.server, recorder, refuse);
 }
 
-function addRoutes(app: FastifyInstance, deps: ApiDeps, answering: RouteDeps): void {
-  const { limits, recorder, pressure, withDeadline } = answering;
-  const parts = (deps.features ?? []).map((open) => open(limits));
-  const operations = [
-    ...machineOperations(deps.catalogue),
-    ...clusterOperations(deps.clusters),
-    ...parts.flatMap(({ operations = [] }) => operations),
-  ];
+/** The operations of the contract. */
+const operationsOf = ({ catalogue, clusters }: ApiDeps): Operation[] => [
+  ...machineOperations(catalogue),
+  ...clusterOperations(clusters),
+];
+
+async function addRoutes(
+  app: FastifyInstance,
+  deps: ApiDeps,
+  answering: RouteDeps,
+  features: readonly ApiFeature[],
+): Promise<void> {
+  const { limits, pressure } = answering;
+  const parts = features.map((open) => open(limits));
+  const operations = [...operationsOf(deps), ...parts.flatMap(({ operations = [] }) => operations)];
   const streams = parts.flatMap((part) => part.streams ?? []);
   for (const operation of operations) addOperation(app, operation, answering);
   for (const operation of streams) addStreamOperation(app, operation, answering);
   for (const { addRoutes } of parts) addRoutes?.(app, answering);
   const documented = [...operations, ...streams, ...parts.flatMap(({ described = [] }) => described)];
 
+  addHealthPages(app, deps, answering);
   const openPaths: string[] = [];
   const page: AddPage = (path, handler) => {
     openPaths.push(path);
-    app.route({
-      method: ['GET', 'HEAD'],
-      url: path,
-      // A busy process must not look dead to a monitor.
-      onRequest: HEALTH_PATHS.includes(path) ? [] : [pressure],
-      onResponse: (request, reply, done) => {
-        recorder.answered(path, request, reply.statusCode, reply.elapsedTime);
-        done();
-      },
-      handler,
-    });
+    addPage(app, answering, path, [pressure], handler);
   };
-  const open: AddPage = (path, handler) =>
-    page(path, async (request, reply) =>
-      accepts(request.headers) ? handler(request, reply) : sendProblem(reply, NOT_ACCEPTABLE),
-    );
-  addHealth(() => withDeadline(deps.readiness()), open, recorder.failed);
   const { version, basePath = '' } = deps;
-  const document = lazily(() =>
-    encodeBody(Buffer.from(JSON.stringify(openApiDocument(documented, version, basePath)))),
+  const document = lazily(async () => {
+    const { openApiDocument } = await import('./openapi.ts');
+    return encodeBody(Buffer.from(JSON.stringify(openApiDocument(documented, version, basePath))));
+  });
+  page(
+    '/openapi.json',
+    negotiated(async (request, reply) => sendPublic(request, reply, await document())),
   );
-  open('/openapi.json', async (request, reply) => sendPublic(request, reply, await document()));
-  if (deps.docs) addReference({ operations: documented, basePath, page });
+  if (deps.docs) {
+    const { addReference } = await import('./routes/reference.ts');
+    addReference({ operations: documented, basePath, page });
+  }
 
   const known = [
     ...documented.map(({ path }) => ({ path, open: false })),
-    ...openPaths.map((path) => ({ path, open: true })),
+    ...[...HEALTH_PATHS, ...openPaths].map((path) => ({ path, open: true })),
   ];
   addNotFound(app, known, answering);
 }
+
+/** A busy process must not look dead to a monitor, so no pressure refuses these. */
+function addHealthPages(app: FastifyInstance, deps: ApiDeps, answering: RouteDeps): void {
+  const { withDeadline, recorder } = answering;
+  const page: AddPage = (path, handler) => addPage(app, answering, path, [], negotiated(handler));
+  addHealth(() => withDeadline(deps.readiness()), page, recorder.failed);
+}
+
+function addPage(
+  app: FastifyInstance,
+  { recorder }: RouteDeps,
+  path: string,
+  onRequest: onRequestHookHandler[],
+  handler: PageHandler,
+): void {
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: path,
+    onRequest,
+    onResponse: (request, reply, done) => {
+      recorder.answered(path, request, reply.statusCode, reply.elapsedTime);
+      done();
+    },
+    handler,
+  });
+}
+
+const negotiated =
+  (handler: PageHandler): PageHandler =>
+  async (request, reply) =>
+    accepts(request.headers) ? handler(request, reply) : sendProblem(reply, NOT_ACCEPTABLE);

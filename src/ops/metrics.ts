@@ -15,13 +15,7 @@ const LAGS = [0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 300, 3600];
 export function apiMetrics(counts = new RequestCounts()) {
   const registry = processRegistry('api');
   addRequestSeries(registry, counts);
-  const unusable = seriesOf(registry).counter(
-    'fleetbook_cache_unusable_documents_total',
-    'Values of the cache that a reader could not use, by kind of document; each is replaced',
-    ['kind'],
-  );
-  for (const kind of DOCUMENT_KINDS) unusable.inc({ kind }, 0);
-  return { registry, observe: counts.add, unusable: (kind: string) => unusable.inc({ kind }) };
+  return { registry, observe: counts.add };
 }
 
 /** @param db read at each scrape @param configured `maxAge` in seconds */
@@ -95,7 +89,6 @@ export function primaryMetrics(wanted: number, ready: () => number) {
 
 /** Verdicts that are mismatches; see snapshot/publish/compare-document.ts. */
 const CACHE_VERDICTS = ['ahead', 'behind', 'damaged', 'different', 'missing'];
-const DOCUMENT_KINDS = ['clusters', 'columns', 'price-book', 'providers', 'region', 'token'];
 
 export function cacheComparison(registry: Registry) {
   const { counter, gauge, histogram } = seriesOf(registry);

@@ -1,5 +1,5 @@
 /**
- * Counts requests in plain numbers. The lookup of a labelled series costs more than the answer from memory, so request-series.ts
+ * Counts what a reader does in plain numbers. The lookup of a labelled series costs more than the answer from memory, so request-series.ts
  * makes series of the numbers at a scrape.
  */
 
@@ -60,6 +60,8 @@ export class RouteCounts {
 export class RequestCounts {
   readonly routes = new Map<string, RouteCounts>();
   readonly tiers = new Map<string, number>();
+  /** Unusable values of the cache by kind of document. */
+  readonly unusable = new Map<string, number>();
 
   readonly add = ({ route, method, status, seconds, tier, lasts }: RequestOutcome): void => {
     let counts = this.routes.get(route);
@@ -69,5 +71,9 @@ export class RequestCounts {
     }
     counts.add(method, status, seconds, lasts);
     if (tier !== undefined) this.tiers.set(tier, (this.tiers.get(tier) ?? 0) + 1);
+  };
+
+  readonly addUnusable = (kind: string): void => {
+    this.unusable.set(kind, (this.unusable.get(kind) ?? 0) + 1);
   };
 }

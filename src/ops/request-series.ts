@@ -8,7 +8,7 @@ import {
 } from './request-counts.ts';
 
 export function addRequestSeries(registry: Registry, requests: RequestCounts): void {
-  const { routes, tiers } = requests;
+  const { routes, tiers, unusable } = requests;
   const registers = [registry];
   new Counter({
     name: 'fleetbook_http_requests_total',
@@ -44,7 +44,21 @@ export function addRequestSeries(registry: Registry, requests: RequestCounts): v
       for (const [tier, count] of tiers) this.inc({ tier }, count);
     },
   });
+  new Counter({
+    name: 'fleetbook_cache_unusable_documents_total',
+    help: 'Values of the cache that a reader could not use, by kind of document; each is replaced',
+    labelNames: ['kind'],
+    registers,
+    collect() {
+      this.reset();
+      for (const kind of new Set([...DOCUMENT_KINDS, ...unusable.keys()]))
+        this.inc({ kind }, unusable.get(kind) ?? 0);
+    },
+  });
 }
+
+/** An alert on the increase needs the series before the first unusable value. */
+const DOCUMENT_KINDS = ['clusters', 'columns', 'price-book', 'providers', 'region', 'token'];
 
 /** Adds a histogram that reads counts and gets no observations. */
 function addDurations(

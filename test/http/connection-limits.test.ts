@@ -42,10 +42,12 @@ async function serve(
   overrides: Parameters<typeof testApi>[0] = {},
 ) {
   const api = await testApi({
-    features: [largePage],
+    features: async () => [largePage],
     ...overrides,
     limits: { checkIntervalMs: 20, ...limits },
   });
+  // No later request waits until the routes of features are added.
+  await api.app.inject('/large');
   return { api, port: await listen(api.app), [Symbol.asyncDispose]: () => api.app.close() };
 }
 

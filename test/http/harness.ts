@@ -29,7 +29,7 @@ export async function testApi({ limits, ...overrides }: Partial<ApiDeps> = {}): 
   const app = buildApp({
     catalogue: await memoryCatalogue(),
     clusters: await memoryClusters(),
-    features: [searchApi(memorySearch())],
+    features: async () => [searchApi(memorySearch())],
     tokens,
     readiness: async () => ({ ready: true, checks: { catalogue: 'ok' } }),
     logger: false,

@@ -110,7 +110,7 @@ describe('an answer', () => {
     const reader = await scene.linkedReader();
     const app = buildApp({
       ...reader,
-      features: [...reader.features, exportsApi(EXPORTS)],
+      features: async () => [...(await reader.features()), exportsApi(EXPORTS)],
       ...(!hasCache && { responses: undefined }),
       findSource: sourceFinder(reader.documents, reader.link, () => (now ? Date.parse(now) : Date.now())),
       readiness: async () => ({ ready: true, checks: {} }),

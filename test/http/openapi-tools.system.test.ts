@@ -49,7 +49,7 @@ beforeAll(async () => {
   const exports: ExportReader = { current: async () => [], read: async function* () {} };
   api = cleanUp.use(
     await testApi({
-      features: [
+      features: async () => [
         searchApi(memorySearch()),
         exportsApi(exports),
         feedApi(feed),

@@ -18,7 +18,7 @@ function slowSearch() {
     while (performance.now() < end);
     return reader.search(question);
   };
-  return { counts, features: [searchApi({ ...reader, search })] };
+  return { counts, features: async () => [searchApi({ ...reader, search })] };
 }
 
 const searchOf = (token: string, more = '') =>

@@ -99,7 +99,7 @@ export interface TestReader extends AsyncDisposable {
   readonly responses: ResponseCache;
   readonly feed: FeedTail;
   /** For `buildApp`. */
-  readonly features: readonly ApiFeature[];
+  readonly features: () => Promise<readonly ApiFeature[]>;
   readonly dump: Dump | undefined;
   readonly replica: ReplicaReads | undefined;
   /** Resolves once the reader has every entry of the stream until now. */
@@ -247,7 +247,7 @@ function openReader({
     catalogue: catalogueReader(documents, { now, pricesLimit: memory.prices, staleLimitMs }),
     clusters: clusterReader(documents),
     search,
-    features: [
+    features: async () => [
       searchApi(search),
       feedApi(feed),
       costsApi(costs, prices),

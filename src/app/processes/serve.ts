@@ -1,13 +1,15 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
 import { CommandFailure } from '../../cli/terminal/failure.ts';
 import { stopSignal } from '../../cli/terminal/terminal.ts';
 import type { Environment } from '../../config/config.ts';
 import { VERSION } from '../../config/package.ts';
 import { BadSetting, type Configured, readSettings, SETTINGS } from '../../config/settings.ts';
+import { withTimeout } from '../../domain/clock.ts';
 import { openTracing } from '../../features/tracing/tracing.ts';
 import { buildApp } from '../../http/app.ts';
-import { exportMetrics, metricsInSlices, type ProcessExport } from '../../ops/merge-metrics.ts';
-import { apiMetrics } from '../../ops/metrics.ts';
+import type { ProcessExport } from '../../ops/merge-metrics.ts';
 import { RequestCounts } from '../../ops/request-counts.ts';
 import { isSharing } from '../../processes/child-process.ts';
 import { answerParent, reportFailure, reportReady } from '../../processes/ipc.ts';
@@ -16,12 +18,13 @@ import { FEATURE_SETTINGS } from '../features.ts';
 import { inLogContext } from '../log-context.ts';
 import { openLogger } from '../logger.ts';
 import { openFilesProblem } from '../open-files.ts';
-import { apiOptions, composeReader } from '../reader.ts';
+import { apiOptions, composeReader, type Reader } from '../reader.ts';
 import { canSharePort, listen } from './listen.ts';
-import { offerOps, ownMetrics } from './ops.ts';
-import { serveByProcesses } from './serve-processes.ts';
 
-/** @throws BadSetting; CommandFailure if it cannot listen on the port */
+/**
+ * Listens as soon as it can answer the operations of the contract, and loads everything else then.
+ * @throws BadSetting; CommandFailure if it cannot listen on the port
+ */
 export async function serve(env: Environment, options: { processes?: string } = {}): Promise<void> {
   const stop = stopSignal();
   const given = { ...env, PROCESSES: options.processes ?? env.PROCESSES };
@@ -30,6 +33,7 @@ export async function serve(env: Environment, options: { processes?: string } = 
   if (isSharing()) await serveAsOneOfSeveral(config, env, stop);
   else if (config.settings.PROCESSES > 1) {
     const logger = openLogger(config.settings, 'serve');
+    const { serveByProcesses } = await import('./serve-processes.ts');
     await serveByProcesses(config, given, stop, logger);
   } else await serveAlone(config, env, stop);
 }
@@ -38,9 +42,11 @@ async function serveAlone(config: Configured, env: Environment, stop: Promise<st
   const { settings } = config;
   const logger = openLogger(settings, 'serve');
   await using closing = new Disposer();
-  const { app, metrics } = await openApi(config, env, closing, logger);
+  const { app, loadRest } = await openApi(config, env, closing, logger);
   const port = await listen(app, settings);
-  const { registry } = metrics;
+  const registry = await loadRest();
+  const { offerOps, ownMetrics } = await import('./ops.ts');
+  const { metricsInSlices } = await import('../../ops/merge-metrics.ts');
   const offered = { ...ownMetrics(registry), metrics: () => metricsInSlices(registry) };
   await offerOps({ config, env, logger, closing, queues: [] }, offered);
   reportReady({ port });
@@ -57,14 +63,14 @@ async function serveAsOneOfSeveral(
   const logger = openLogger(config.settings, 'serve');
   try {
     await using closing = new Disposer();
-    const { app, metrics } = await openApi(config, env, closing, logger);
+    const { app, loadRest } = await openApi(config, env, closing, logger);
+    const port = await listen(app, config.settings, canSharePort);
+    const registry = await loadRest();
+    const { exportMetrics } = await import('../../ops/merge-metrics.ts');
     answerParent(
-      async (): Promise<ProcessExport> => ({
-        pid: process.pid,
-        metrics: await exportMetrics(metrics.registry),
-      }),
+      async (): Promise<ProcessExport> => ({ pid: process.pid, metrics: await exportMetrics(registry) }),
     );
-    reportReady({ port: await listen(app, config.settings, canSharePort) });
+    reportReady({ port });
     logger.debug({ why: await stop }, 'serving stops');
   } catch (error) {
     if (!(error instanceof CommandFailure || error instanceof BadSetting)) throw error;
@@ -77,11 +83,9 @@ async function openApi(config: Configured, env: Environment, closing: Disposer, 
   const tracing = await openTracing(env, 'serve');
   if (tracing) closing.use(tracing);
   const counts = new RequestCounts();
-  const reader = closing.use(await composeReader(config, logger, (kind) => metrics.unusable(kind)));
-  const metrics = apiMetrics(counts);
+  const reader = closing.use(await composeReader(config, logger, counts.addUnusable));
   const problem = openFilesProblem(config.settings);
   if (problem) logger.warn({ connections: problem.connections }, `${problem.what}; ${problem.remedy}`);
-  reader.addMetrics(metrics.registry);
   const app = buildApp({
     ...reader,
     logger,
@@ -92,10 +96,25 @@ async function openApi(config: Configured, env: Environment, closing: Disposer, 
     }),
     observe: counts.add,
     inLogContext,
+    ...(tracing && { addHooks: tracing.traceRequests }),
   });
   closing.defer(() => app.close());
-  tracing?.traceRequests(app);
-  return { app, metrics };
+  return { app, loadRest: () => loadRest(reader, counts) };
+}
+
+/** First answers wait at most this time (ms) for servers, and then take less than the pause. */
+const SERVERS_WITHIN_MS = 1000;
+const FIRST_ANSWERS_MS = 100;
+
+/** Loads the features and the metrics after the first answers: a module blocks the process while it is loaded. */
+async function loadRest(reader: Reader, counts: RequestCounts): Promise<Registry> {
+  await withTimeout(SERVERS_WITHIN_MS, reader.readiness());
+  await pause(FIRST_ANSWERS_MS);
+  await reader.features();
+  const { apiMetrics } = await import('../../ops/metrics.ts');
+  const { registry } = apiMetrics(counts);
+  await reader.addMetrics(registry);
+  return registry;
 }
 
 /** @throws BadSetting that names the option and not PROCESSES */

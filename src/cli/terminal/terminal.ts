@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline/promises';
 import { onParentExit } from '../../processes/ipc.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 
@@ -9,6 +8,7 @@ export async function prompt(
   input: Terminal = process.stdin,
   output: NodeJS.WritableStream = process.stderr,
 ): Promise<string> {
+  const { createInterface } = await import('node:readline/promises');
   const lines = createInterface({ input, output });
   try {
     return (await lines.question(question)).trim();

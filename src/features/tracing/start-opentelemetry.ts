@@ -30,7 +30,7 @@ export interface Tracing extends AsyncDisposable {
   /** For the queue of syncs and its consumer. */
   readonly telemetry: Telemetry;
   /** Adds a span for each request that Fastify routes. Call it before the server listens. */
-  traceRequests(app: FastifyInstance): void;
+  readonly traceRequests: (app: FastifyInstance) => void;
 }
 
 export function startTracing(service: string): Tracing {

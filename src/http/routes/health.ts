@@ -12,10 +12,8 @@ export const HEALTH_PATHS: readonly string[] = ['/healthz', '/readyz'];
 
 const ALIVE = Buffer.from('{"status":"ok"}');
 
-export type AddPage = (
-  path: string,
-  handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>,
-) => void;
+export type PageHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
+export type AddPage = (path: string, handler: PageHandler) => void;
 
 /** @param failed receives the error of a failed readiness check */
 export function addHealth(

@@ -1,5 +1,5 @@
 /** Answers other methods on known paths, and unknown paths. */
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest, RouteShorthandOptions } from 'fastify';
 import { guard } from '../auth.ts';
 import type { OperationDeps } from '../operation.ts';
 import { METHOD_NOT_ALLOWED, METHODS, sendProblem, UNKNOWN_PATH } from '../protocol/problem.ts';
@@ -18,13 +18,9 @@ export function addNotFound(
     return patterns.find(({ pattern }) => pattern.test(path));
   };
   const check = guard(deps, undefined);
-  for (const method of METHODS) {
-    if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
-  }
-  app.route({
-    method: [...app.supportedMethods],
-    url: '*',
-    onRequest: [
+  addEveryPath(
+    app,
+    [
       pressure,
       async (request, reply) => {
         const found = find(request);
@@ -32,10 +28,27 @@ export function addNotFound(
         return sendProblem(reply, problem ?? (found ? METHOD_NOT_ALLOWED : UNKNOWN_PATH));
       },
     ],
-    onResponse(request, reply, done) {
+    (request, reply, done) => {
       recorder.answered(find(request)?.path ?? NO_ROUTE, request, reply.statusCode, reply.elapsedTime);
       done();
     },
+  );
+}
+
+/** Adds a route for all paths and methods that have no other. @param onRequest answers */
+export function addEveryPath(
+  app: FastifyInstance,
+  onRequest: NonNullable<RouteShorthandOptions['onRequest']>,
+  onResponse: NonNullable<RouteShorthandOptions['onResponse']> = [],
+): void {
+  for (const method of METHODS) {
+    if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
+  }
+  app.route({
+    method: [...app.supportedMethods],
+    url: '*',
+    onRequest,
+    onResponse,
     handler: (_, reply) => sendProblem(reply, UNKNOWN_PATH),
   });
 }

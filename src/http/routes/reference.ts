@@ -1,3 +1,4 @@
+import { lazily } from '../../domain/lazily.ts';
 import { encodeBody } from '../../snapshot/document/body.ts';
 import type { DescribedOperation } from '../operation.ts';
 import { allowedCodings } from '../protocol/negotiate.ts';
@@ -48,13 +49,4 @@ export function addReference({ operations, basePath, page }: ReferenceDeps): voi
     if (coding !== 'identity') reply.header('content-encoding', coding);
     return reply.header('content-length', bytes.length).send(request.method === 'HEAD' ? undefined : bytes);
   });
-}
-
-/** Builds a value at its first use: most readers never need it. */
-export function lazily<T>(make: () => T): () => T {
-  let made: T | undefined;
-  return () => {
-    made ??= make();
-    return made;
-  };
 }

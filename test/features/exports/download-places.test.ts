@@ -26,7 +26,7 @@ async function serve(answerTimeoutMs: number) {
   let waits = true;
   const api = await testApi({
     limits: { downloadsAtOnce: 1, answerTimeoutMs },
-    features: [
+    features: async () => [
       exportsApi({
         async current() {
           const each = Promise.withResolvers<void>();

@@ -26,7 +26,9 @@ beforeAll(async () => {
   const logger = pino({ level: 'silent' });
   const reads = new PostgresReads({ sql, logger, now: Date.now, atOnce: 2, deadlineMs: 5000 });
   const exports = exportReader(reads, () => Date.now() + ahead);
-  api = closing.use(await testApi({ features: [exportsApi(exports)], limits: { downloadsAtOnce: 4 } }));
+  api = closing.use(
+    await testApi({ features: async () => [exportsApi(exports)], limits: { downloadsAtOnce: 4 } }),
+  );
   port = await listen(api.app);
 });
 afterAll(() => closing.disposeAsync());

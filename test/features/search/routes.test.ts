@@ -168,7 +168,9 @@ describe('/v1/machines/search', () => {
     [new Unavailable('PostgreSQL is down'), '1', 'No fresh answer is to be had'],
   ])('states why it cannot be answered: %s', async (error, pause, detail) => {
     const fails = () => Promise.reject(error);
-    await using api = await testApi({ features: [searchApi({ search: fails, recommend: fails })] });
+    await using api = await testApi({
+      features: async () => [searchApi({ search: fails, recommend: fails })],
+    });
     for (const url of ['/v1/machines/search', '/v1/machines/recommend?cpu=1&ram=1']) {
       const response = await get(api, url);
       expect([response.statusCode, response.headers['retry-after']]).toEqual([503, pause]);

@@ -128,7 +128,7 @@ async function requestAll(limit: number): Promise<() => number> {
   const app = buildApp({
     catalogue: catalogueReader(documents, { pricesLimit: memory.prices, staleLimitMs: 3_600_000 }),
     clusters: clusterReader(documents),
-    features: [searchApi(searchAnswers(market))],
+    features: async () => [searchApi(searchAnswers(market))],
     tokens: tokenVerifier(documents, {
       memoryLimit: memory.acceptedTokens,
       unknownTokens: { perSecond: 100, perSecondAndAddress: 10 },
