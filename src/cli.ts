@@ -4,7 +4,7 @@ import { inPackage } from './config/package.ts';
 
 /**
  * Stores V8's compiled code for the next start, before the program is loaded: the first answer of `serve` takes 0.28 s of CPU
- * instead of 0.34 s (docs/decisions/0101-serve-listens-before-features-are-loaded.md). The folder is in `node_modules`, because
+ * instead of 0.34 s (docs/decisions/0102-serve-listens-before-features-are-loaded.md). The folder is in `node_modules`, because
  * other users can write to the system's temporary folder. If it is read-only, a start takes longer.
  */
 enableCompileCache(process.env.NODE_COMPILE_CACHE ?? inPackage('node_modules/.cache/node-compile-cache'));
