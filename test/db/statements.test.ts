@@ -1,4 +1,5 @@
 import { beforeAll, expect, it } from 'vitest';
+import { executePrepared } from '../../src/db/connection/client.ts';
 import { openStore, type Store } from '../../src/db/connection/connect.ts';
 import { eq, gt, integer, numeric, pgTable, sql, text } from '../../src/db/connection/drizzle.ts';
 import {
@@ -89,4 +90,12 @@ it('send numbers, dates and lists unchanged, whatever Drizzle does to its client
       select ${['1.5', '2']}::numeric[] as amounts, ${at}::timestamptz as at, ${at}::timestamptz::date as day`;
     expect(row).toEqual({ amounts: ['1.5', '2'], at: '2026-03-01 04:17:02.114+00', day: '2026-03-01' });
   }
+});
+
+it('a repeated statement is planned once a connection', async () => {
+  const repeated = (n: number) =>
+    executePrepared<{ more: number }>(store.db, sql`select ${n}::int + 1 as more`);
+  expect([await repeated(1), await repeated(2)]).toEqual([[{ more: 2 }], [{ more: 3 }]]);
+  const prepared = await store.sql`select from pg_prepared_statements where statement like '%+ 1 as more'`;
+  expect(prepared).toHaveLength(1);
 });

@@ -2,7 +2,7 @@
 import { Socket } from 'node:net';
 import postgres from 'postgres';
 import { type PostgresAddress, postgresAddress } from '../../domain/servers/postgres-address.ts';
-import { drizzle, type PgDatabase, type PostgresJsQueryResultHKT } from './drizzle.ts';
+import { drizzle, type PgDatabase, PgDialect, type PostgresJsQueryResultHKT, type SQL } from './drizzle.ts';
 import { isLostConnection } from './errors.ts';
 
 export type Sql = postgres.Sql<Record<string, never>>;
@@ -114,6 +114,17 @@ export const transactionOn = <T>(
 
 export function databaseOn(client: Sql): ClientDatabase {
   return drizzle(client);
+}
+
+const dialect = new PgDialect();
+
+/** Runs a statement that readers repeat. PostgreSQL plans it once a connection, and one of `execute` each time. */
+export async function executePrepared<Row extends object>(
+  { $client }: ClientDatabase,
+  statement: SQL,
+): Promise<readonly Row[]> {
+  const { sql, params } = dialect.sqlToQuery(statement);
+  return $client.unsafe<Row[]>(sql, params as never[], { prepare: true });
 }
 
 interface Server {

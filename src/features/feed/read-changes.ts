@@ -2,12 +2,12 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import {
   type ClientDatabase,
-  type Database,
   databaseOn,
+  executePrepared,
   inOrganization,
 } from '../../db/connection/client.ts';
 import { type SQL, sql } from '../../db/connection/drizzle.ts';
-import { type RowOf, rfc3339 } from '../../db/connection/statements.ts';
+import { rfc3339 } from '../../db/connection/statements.ts';
 import {
   CLUSTER_JSON,
   IS_PUBLISHED_OR_SOLD_OUT,
@@ -132,12 +132,18 @@ type PageRow = FeedHead &
   };
 
 /** @param seconds how much older than now a list may be that a client reads */
-export async function readFeedStart(db: Database, seconds: number): Promise<FeedHead & { start: number }> {
-  const rows = await db.execute<RowOf<FeedHead & { start: number }>>(sql`
+export async function readFeedStart(
+  db: ClientDatabase,
+  seconds: number,
+): Promise<FeedHead & { start: number }> {
+  const rows = await executePrepared<FeedHead & { start: number }>(
+    db,
+    sql`
     select ${HEAD},
       coalesce((select min(last - count) from feed_changes where at > now() - ${seconds} * interval '1 second'),
         h.position)::float8 as start
-    from ${PLACE_OF_FEED}`);
+    from ${PLACE_OF_FEED}`,
+  );
   const head = headOf(rows);
   return { ...head, start: Math.max(head.pruned, rows[0]?.start ?? 0) };
 }
@@ -145,7 +151,9 @@ export async function readFeedStart(db: Database, seconds: number): Promise<Feed
 export async function readFeedPage(db: ClientDatabase, question: FeedQuestion): Promise<FeedPage> {
   const { organizationId, after, upTo = Number.MAX_SAFE_INTEGER, limit, withOrganizations } = question;
   const found = await inOrganization(db, organizationId, (snapshot) =>
-    snapshot.execute<RowOf<PageRow>>(sql`
+    executePrepared<PageRow>(
+      snapshot,
+      sql`
       with parts as materialized (
         select f.*, sum(f.count) over (order by f.last) - f.count as ahead from (
           select * from feed_changes where ${ofScope(organizationId)} and last > ${after} and last <= ${upTo}
@@ -170,7 +178,8 @@ export async function readFeedPage(db: ClientDatabase, question: FeedQuestion): 
       cross join lateral (${withOrganizations ? touchedBehind(after) : sql`select null::int[] as organizations`}) touched
       left join changes change on true
       left join regions r on r.id = change.region_id
-      order by change.position`),
+      order by change.position`,
+    ),
   );
   const head = headOf(found);
   const organizations = found[0]?.organizations ?? [];

@@ -1,6 +1,7 @@
 import { type Configured, readerDatabase, readerPrimary } from '../../app/connections.ts';
 import { type Finding, ok, problem, problemOf } from '../../cli/doctor/finding.ts';
-import { type Database, openStore } from '../../db/connection/connect.ts';
+import { type ClientDatabase, executePrepared } from '../../db/connection/client.ts';
+import { openStore } from '../../db/connection/connect.ts';
 import { sql } from '../../db/connection/drizzle.ts';
 import { postgresProblem, type ServerSetting } from '../../db/connection/server-problem.ts';
 import { lineage } from '../../db/schema.ts';
@@ -45,14 +46,12 @@ export interface ReplicaState {
   readonly replayedTo: number | null;
 }
 
-export async function readReplicaState(db: Database): Promise<ReplicaState> {
-  const [row] = await db
-    .select({
-      lineage: lineage.id,
-      isStandby: sql<boolean>`pg_is_in_recovery()`,
-      replayedTo: sql<number | null>`extract(epoch from pg_last_xact_replay_timestamp())::float8 * 1000`,
-    })
-    .from(lineage);
+export async function readReplicaState(db: ClientDatabase): Promise<ReplicaState> {
+  const [row] = await executePrepared<ReplicaState>(
+    db,
+    sql`select ${lineage.id} as lineage, pg_is_in_recovery() as "isStandby",
+      extract(epoch from pg_last_xact_replay_timestamp())::float8 * 1000 as "replayedTo" from ${lineage}`,
+  );
   if (!row) throw new Error('the database has no lineage; run `fleetbook migrate`');
   return row;
 }
