@@ -54,6 +54,8 @@ const accepts = (port: number) =>
     socket.once('close', (hadError) => resolve(!hadError));
   });
 
+type Asked = Awaited<ReturnType<typeof ask>>;
+
 async function ask(url: string, path: string, method = 'GET') {
   const headers = { authorization: `Bearer ${published.token}`, connection: 'close' };
   const response = await fetch(`${url}${path}`, { headers, method, redirect: 'manual' });
@@ -80,8 +82,19 @@ describe('requests as soon as serve listens', () => {
       ['GET /v1/machines/a', 400],
       ['DELETE /v1/machines/search', 405],
     ]);
-    expect(new Map(first.map(({ path, method, status }) => [`${method} ${path}`, status]))).toEqual(expected);
-    expect(first.map(withoutId)).toEqual((await atOnce()).map(withoutId));
+    const keyOf = ({ method, path }: Asked) => `${method} ${path}`;
+    const isExpected = (asked: Asked) => asked.status === expected.get(keyOf(asked));
+    expect(first.map(keyOf).sort()).toEqual([...expected.keys()].sort());
+    // On a busy machine the index of searches takes more than the second that a search waits for it.
+    expect(first.filter((asked) => !isExpected(asked) && asked.status !== 503)).toEqual([]);
+    let later: readonly Asked[] = [];
+    await until(async () => {
+      later = await atOnce();
+      return later.every(isExpected);
+    });
+    first.forEach((asked, i) => {
+      if (isExpected(asked)) expect(withoutId(asked)).toEqual(withoutId(later[i] ?? expect.unreachable()));
+    });
     const { paths: described } = JSON.parse(await (await fetch(`${url}/openapi.json`)).text()) as {
       paths: object;
     };
@@ -113,7 +126,7 @@ function pathsOf({ sample }: Published) {
 }
 
 /** A problem has the id of its request. */
-const withoutId = ({ body, ...answer }: Awaited<ReturnType<typeof ask>>) => ({
+const withoutId = ({ body, ...answer }: Asked) => ({
   ...answer,
   body: body.replace(/"instance":"[^"]*"/, ''),
 });
