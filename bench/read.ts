@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- read`: reads of Fleetbook next to simpler servers, in one run. Standard output has the result,
- * standard error the progress; the exit code is 1 if a bar is missed. `--tail` measures only the latency at half load, `--quick` one
- * round of the most different parts, `--scale` also a large catalogue. See docs/performance.md.
+ * standard error the progress; the exit code is 1 if a bar is missed. `--tail` measures only the latency at half load, `--misses`
+ * only misses that Redis answers, `--quick` one round of the most different parts, `--scale` also a large catalogue. See docs/performance.md.
  */
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Redis } from 'ioredis';
 import type { Sql } from '../src/db/connection/connect.ts';
-import { barsOf, halfLoadBars, type Results } from './read/bars.ts';
+import { barsOf, halfLoadBars, missBars, type Results } from './read/bars.ts';
 import { chart, footer } from './read/chart.ts';
 import { measureCoherence } from './read/coherence.ts';
 import { type BenchPublisher, fill, openPublisher, type Size } from './read/fill.ts';
@@ -33,6 +33,7 @@ const { values } = parseArgs({
     quick: { type: 'boolean', default: false },
     scale: { type: 'boolean', default: false },
     tail: { type: 'boolean', default: false },
+    misses: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     rounds: { type: 'string' },
   },
@@ -51,9 +52,14 @@ if (!findWrk()) give('wrk, which makes the load, is not there; install it (Debia
 if (!existsSync(CLI)) give('dist, which is what is measured, is not there; run: npm run build');
 
 const say = (line: string) => void process.stderr.write(`${line}\n`);
-const bars = values.tail ? halfLoadBars(await onServers(TAIL_SIZE, measureTail)) : await measureAll();
+const part = values.tail
+  ? halfLoadBars(await onServers(TAIL_SIZE, measureTail))
+  : values.misses
+    ? missBars(await onServers(SIZE, (scene) => measureMisses(scene, 'redis')))
+    : undefined;
+const bars = part ?? (await measureAll());
 process.exitCode = bars.some((bar) => verdict(bar) === 'MISSED') ? 1 : 0;
-if (values.tail) process.stdout.write(table(bars));
+if (part) process.stdout.write(table(part));
 
 async function measureAll(): Promise<Bar[]> {
   const results = await onServers(SIZE, measure);

@@ -1,7 +1,7 @@
 import { type Bar, median, spread, unsteady } from '../support/bar.ts';
 import type { Coherence } from './coherence.ts';
 import type { Hot, HotTarget } from './hot.ts';
-import type { Miss, Misses } from './misses.ts';
+import type { Figures, Miss, Misses, RedisMiss } from './misses.ts';
 import type { Paced } from './paced.ts';
 import type { Processes } from './processes.ts';
 import type { Scale } from './scale.ts';
@@ -54,9 +54,7 @@ export function barsOf(results: Results): Bar[] {
     ...hot.targets.flatMap(hotBars),
     ...halfLoadBars(hot.halfLoad),
     vegetaBar(hot),
-    missBar('misses, Redis / Fastify + Redis', misses.redis),
-    missBar('misses, PostgreSQL, lists / Fastify + Drizzle', misses.postgres),
-    missBar('misses, PostgreSQL, clusters / Fastify + Drizzle', misses.postgresClusters),
+    ...missBars(misses),
     {
       what: `${singleFlight.callers} misses of one key at once: answered`,
       found: singleFlight.answered,
@@ -164,15 +162,68 @@ export function halfLoadBars({ rate, fleetbook, bare }: Paced): Bar[] {
   ];
 }
 
-function missBar(what: string, { fleetbook, peer, share }: Miss): Bar {
-  const bar: Bar = { what, unit: '×', limit: 0.9, bound: 'least' };
+const REDIS_MISSES: Readonly<Record<RedisMiss, string>> = {
+  list: 'a list of 3 KB',
+  machine: 'one machine',
+  clusters: 'clusters',
+  cluster: 'one cluster',
+};
+
+export function missBars({ redis, fresh, postgres, postgresClusters }: Misses): Bar[] {
+  return [
+    ...Object.entries(REDIS_MISSES).map(([kind, what]) =>
+      missBar(`misses, Redis, ${what}: CPU time of Fastify + Redis / fleetbook`, redis[kind as RedisMiss], {
+        limit: 1,
+        goal: 1.2,
+      }),
+    ),
+    ...freshBars(fresh),
+    missBar('misses, PostgreSQL, lists: CPU time of Fastify + Drizzle / fleetbook', postgres, { limit: 1.5 }),
+    missBar('misses, PostgreSQL, clusters: CPU time of Fastify + Drizzle / fleetbook', postgresClusters, {
+      limit: 1.5,
+    }),
+  ];
+}
+
+/** CPU time, as for hot answers. The note has answers a second. */
+function missBar(what: string, miss: Miss, limits: Pick<Bar, 'limit' | 'goal'>): Bar {
+  const { fleetbook, peer, share } = miss;
+  const bar: Bar = { what, unit: '×', bound: 'least', ...limits };
   if (share < MISSES_AT_LEAST) return { ...bar, note: `only ${percent(share)} were misses` };
-  const { found, note } = ratioOf(fleetbook, peer);
-  return {
-    ...bar,
-    found,
-    note: `${note}; ${percent(share)} missed memory, ${median(fleetbook).toFixed(0)}/s`,
+  return { ...bar, ...cpuRatio(fleetbook, peer) };
+}
+
+function cpuRatio(fleetbook: Figures, peer: Figures): { found: number; note: string } {
+  const { found, note } = ratioOf(peer.cpu, fleetbook.cpu);
+  const micros = `${median(fleetbook.cpu).toFixed(1)} and ${median(peer.cpu).toFixed(1)} µs an answer`;
+  const rates = `${median(fleetbook.perSecond).toFixed(0)} and ${median(peer.perSecond).toFixed(0)} a second`;
+  return { found, note: `${note}; ${micros}, ${rates}` };
+}
+
+/** Each second of a reader that just started, without a goal. The whole has one. */
+function freshBars(runs: Misses['fresh']): Bar[] {
+  const all = (of: 'fleetbook' | 'peer') => runs.map((run) => run[of]);
+  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+  const answered = (of: 'fleetbook' | 'peer') => all(of).map(({ perSecond }) => sum(perSecond));
+  const seconds = runs[0]?.fleetbook.cpu.length ?? 0;
+  const second = (index: number): Bar => {
+    const only = (of: 'fleetbook' | 'peer'): Figures => ({
+      perSecond: all(of).map(({ perSecond }) => perSecond[index] ?? Number.NaN),
+      cpu: all(of).map(({ cpu }) => cpu[index] ?? Number.NaN),
+    });
+    const what = `second ${index + 1} of a fresh reader, lists: CPU time of Fastify + Redis / fleetbook`;
+    return { what, unit: '×', ...cpuRatio(only('fleetbook'), only('peer')) };
   };
+  return [
+    ...Array.from({ length: seconds }, (_, index) => second(index)),
+    {
+      what: 'answers in these seconds / Fastify + Redis',
+      unit: '×',
+      limit: 0.9,
+      bound: 'least',
+      ...ratioOf(answered('fleetbook'), answered('peer')),
+    },
+  ];
 }
 
 function startBar(what: string, { fleetbook, fastify }: Starts): Bar {

@@ -3,26 +3,39 @@
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { hashToken } from '../../src/domain/token.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { fetchAnswer } from './capture.ts';
 import { PROVIDER } from './fill.ts';
 import { type Fleetbook, shareOf, startFleetbook } from './fleetbook.ts';
-import { startProgram } from './program.ts';
+import { cpuSeconds } from './proc.ts';
+import { type Program, startProgram } from './program.ts';
 import type { Scene } from './scene.ts';
 import { cycleScript, runWrk } from './wrk.ts';
 
+/** One value a round, or a second of a fresh server. */
+export interface Figures {
+  readonly perSecond: readonly number[];
+  /** Microseconds of CPU time an answer, user and system. */
+  readonly cpu: readonly number[];
+}
+
 export interface Miss {
-  /** Answers a second, one value a round. */
-  readonly fleetbook: readonly number[];
-  readonly peer: readonly number[];
+  readonly fleetbook: Figures;
+  readonly peer: Figures;
   /** Fleetbook's answers from the measured tier: the others came from memory after all. */
   readonly share: number;
 }
 
+export type RedisMiss = 'list' | 'machine' | 'clusters' | 'cluster';
+
 export interface Misses {
-  /** Lists of regions, without hits in memory. */
-  readonly redis: Miss;
-  /** The same with the cache's Redis away. */
+  /** Answered by Redis. Organizations have a different token each, which both servers look up in Redis. */
+  readonly redis: Readonly<Record<RedisMiss, Miss>>;
+  /** The first seconds of servers that just started: lists of regions. One run of each a round. */
+  readonly fresh: readonly { readonly fleetbook: Figures; readonly peer: Figures }[];
+  /** Lists of regions, with the cache's Redis away. */
   readonly postgres: Miss;
   /** Organizations' clusters, each with a different token, with the cache's Redis away. */
   readonly postgresClusters: Miss;
@@ -34,78 +47,196 @@ export interface Misses {
  */
 const LITTLE_MEMORY = '2500000';
 
-interface Requests {
+/** Regions of the requests for single machines: memory has the regions of so many machines, whose lists it lacks. */
+const REGIONS_OF_MACHINES = 800;
+const FRESH_SECONDS = 5;
+
+interface Request {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-export async function measureMisses(scene: Scene): Promise<Misses> {
-  const { filled, folder, databaseUrl, redisUrl, redis } = scene;
-  const headers = { authorization: `Bearer ${filled.token}` };
-  const lists = filled.regions.map((region) => ({
-    path: `/v1/machines?provider=${PROVIDER}&region=${region}`,
-    headers,
-  }));
-  const clusters = filled.tokens.map((token) => ({
-    path: '/v1/clusters',
-    headers: { authorization: `Bearer ${token}` },
-  }));
+interface Requests {
+  readonly fleetbook: readonly Request[];
+  readonly peer: readonly Request[];
+}
+
+const script = (name: string) => join(import.meta.dirname, 'programs', name);
+
+/** @param only leaves out what PostgreSQL answers */
+export async function measureMisses(scene: Scene, only?: 'redis'): Promise<Misses> {
+  const { folder, databaseUrl, redisUrl, rounds, say } = scene;
   const logFile = join(folder, 'servers.log');
-  const script = (name: string) => join(import.meta.dirname, 'programs', name);
+  const startReader = (redis: string) =>
+    startFleetbook({
+      env: { DATABASE_URL: databaseUrl, REDIS_URL: redis, MEMORY_LIMIT: LITTLE_MEMORY },
+      logFile,
+    });
+  const startRedisPeer = () =>
+    startProgram({ args: [script('fastify-redis.ts')], env: { REDIS_URL: redisUrl }, logFile });
 
   await using opened = new AsyncDisposableStack();
-  const fromRedis = opened.use(
-    await startFleetbook({
-      env: { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl, MEMORY_LIMIT: LITTLE_MEMORY },
-      logFile,
-    }),
-  );
-  for (const [index, { path }] of lists.entries()) {
-    const { body } = await fetchAnswer(fromRedis.port, path, headers);
-    await redis.set(`plain:machines:${filled.regions[index]}`, body);
+  const reader = opened.use(await startReader(redisUrl));
+  const requests = await requestsOf(scene, reader);
+  const peer = opened.use(await startRedisPeer());
+  await checkPeer(reader, peer, requests);
+  const redis: Partial<Record<RedisMiss, Miss>> = {};
+  for (const [kind, each] of Object.entries(requests) as [RedisMiss, Requests][])
+    redis[kind] = await compare(scene, 'redis', reader, peer, each, kind);
+  await opened.disposeAsync();
+
+  const fresh: { fleetbook: Figures; peer: Figures }[] = [];
+  for (let round = 0; round < Math.min(rounds, 4); round++) {
+    say(`misses of a fresh reader: round ${round + 1}`);
+    fresh.push({
+      fleetbook: await firstSeconds(scene, await startReader(redisUrl), requests.list.fleetbook),
+      peer: await firstSeconds(scene, await startRedisPeer(), requests.list.peer),
+    });
   }
-  const plainRedis = opened.use(
-    await startProgram({ args: [script('fastify-redis.ts')], env: { REDIS_URL: redisUrl }, logFile }),
-  );
-  const unusedUrl = `redis://127.0.0.1:${await freePort()}`;
-  const fromPostgres = opened.use(
-    await startFleetbook({
-      env: { DATABASE_URL: databaseUrl, REDIS_URL: unusedUrl, MEMORY_LIMIT: LITTLE_MEMORY },
-      logFile,
-    }),
-  );
-  const drizzle = opened.use(
+  const found = { redis: redis as Misses['redis'], fresh };
+  if (only) return { ...found, postgres: NOT_MEASURED, postgresClusters: NOT_MEASURED };
+
+  await using others = new AsyncDisposableStack();
+  const fromPostgres = others.use(await startReader(`redis://127.0.0.1:${await freePort()}`));
+  const drizzle = others.use(
     await startProgram({ args: [script('fastify-drizzle.ts')], env: { DATABASE_URL: databaseUrl }, logFile }),
   );
-  const plainRedisPort = Number(plainRedis.details.port);
-  const drizzlePort = Number(drizzle.details.port);
+  const lists = requests.list.fleetbook;
+  const clusters = requests.clusters.fleetbook;
+  const same = (each: readonly Request[]) => ({ fleetbook: each, peer: each });
   return {
-    redis: await compare(scene, 'redis', fromRedis, plainRedisPort, lists),
-    postgres: await compare(scene, 'postgres', fromPostgres, drizzlePort, lists),
-    postgresClusters: await compare(scene, 'postgres', fromPostgres, drizzlePort, clusters),
+    ...found,
+    postgres: await compare(scene, 'postgres', fromPostgres, drizzle, same(lists), 'list'),
+    postgresClusters: await compare(scene, 'postgres', fromPostgres, drizzle, same(clusters), 'clusters'),
   };
+}
+
+const NOTHING: Figures = { perSecond: [], cpu: [] };
+const NOT_MEASURED: Miss = { fleetbook: NOTHING, peer: NOTHING, share: 0 };
+
+/** Returns the requests of each kind. The peer's Redis gets their bodies. */
+export async function requestsOf(
+  { filled, redis }: Scene,
+  reader: Fleetbook,
+): Promise<Readonly<Record<RedisMiss, Requests>>> {
+  const headers = { authorization: `Bearer ${filled.token}` };
+  const bodies = new Map<string, Buffer>();
+  const read = async (key: string, request: Request): Promise<Buffer> => {
+    const { status, body } = await fetchAnswer(reader.port, request.path, request.headers);
+    if (status !== 200) throw new Error(`${request.path} was answered ${status}`);
+    bodies.set(key, body);
+    return body;
+  };
+  const lists: Request[] = [];
+  const machines: Request[] = [];
+  for (const region of filled.regions) {
+    const list = { path: `/v1/machines?provider=${PROVIDER}&region=${region}`, headers };
+    const body = await read(`plain:machines:${region}`, list);
+    const [{ id }] = JSON.parse(body.toString()) as [{ id: number }];
+    lists.push(list);
+    if (machines.length === REGIONS_OF_MACHINES) continue;
+    const machine = { path: `/v1/machines/${id}`, headers };
+    await read(`plain:machine:${id}`, machine);
+    machines.push(machine);
+  }
+  const clusters: Request[] = [];
+  const cluster: Request[] = [];
+  for (const [organization, token] of filled.tokens.entries()) {
+    const own = { authorization: `Bearer ${token}` };
+    bodies.set(`plain:token:${hashToken(token)}`, Buffer.from(String(organization)));
+    clusters.push({ path: '/v1/clusters', headers: own });
+    cluster.push({ path: `/v1/clusters/${filled.slug}`, headers: own });
+    await read(`plain:clusters:${organization}`, { path: '/v1/clusters', headers: own });
+    await read(`plain:cluster:${organization}:${filled.slug}`, {
+      path: `/v1/clusters/${filled.slug}`,
+      headers: own,
+    });
+  }
+  await redis.mset(bodies);
+  const ofOrganizations = (each: readonly Request[]) =>
+    each.map((request) => ({ ...request, path: `/organizations${request.path}` }));
+  return {
+    list: { fleetbook: lists, peer: lists },
+    machine: { fleetbook: machines, peer: machines },
+    clusters: { fleetbook: clusters, peer: ofOrganizations(clusters) },
+    cluster: { fleetbook: cluster, peer: ofOrganizations(cluster) },
+  };
+}
+
+/** @throws Error if the peer gives another body */
+async function checkPeer(
+  reader: Fleetbook,
+  peer: Program,
+  requests: Readonly<Record<RedisMiss, Requests>>,
+): Promise<void> {
+  for (const each of Object.values(requests)) {
+    const [mine, theirs] = [each.fleetbook[7], each.peer[7]];
+    if (!mine || !theirs) throw new Error('unreachable: there are more requests');
+    const one = await fetchAnswer(reader.port, mine.path, mine.headers);
+    const other = await fetchAnswer(Number(peer.details.port), theirs.path, theirs.headers);
+    if (!isDeepStrictEqual(one.body, other.body))
+      throw new Error(`the peer gives another answer to ${theirs.path}: ${other.status} ${other.body}`);
+  }
 }
 
 async function compare(
   { folder, rounds, seconds, say }: Scene,
   tier: 'redis' | 'postgres',
   fleetbook: Fleetbook,
-  peerPort: number,
-  requests: readonly Requests[],
+  peer: Program,
+  requests: Requests,
+  kind: RedisMiss,
 ): Promise<Miss> {
-  const script = join(folder, `misses-${requests[0]?.path.split(/[/?]/)[2]}.lua`);
-  await writeFile(script, cycleScript(requests));
-  const figures = { fleetbook: [] as number[], peer: [] as number[] };
+  const scripts = {
+    fleetbook: join(folder, `misses-${kind}.lua`),
+    peer: join(folder, `misses-${kind}-peer.lua`),
+  };
+  await writeFile(scripts.fleetbook, cycleScript(requests.fleetbook));
+  await writeFile(scripts.peer, cycleScript(requests.peer));
+  const none = () => ({ perSecond: [] as number[], cpu: [] as number[] });
+  const figures = { fleetbook: none(), peer: none() };
   let before = {};
   for (let round = 0; round <= rounds; round++) {
-    say(`misses answered by ${tier}: ${round === 0 ? 'warming up' : `round ${round} of ${rounds}`}`);
+    say(`misses answered by ${tier}, ${kind}: ${round === 0 ? 'warming up' : `round ${round} of ${rounds}`}`);
     if (round === 1) before = await fleetbook.tiers();
     const order = round % 2 === 0 ? (['fleetbook', 'peer'] as const) : (['peer', 'fleetbook'] as const);
     for (const server of order) {
-      const port = server === 'fleetbook' ? fleetbook.port : peerPort;
-      const { perSecond } = await runWrk({ port, seconds, script });
-      if (round > 0) figures[server].push(perSecond);
+      const program = server === 'fleetbook' ? fleetbook : peer;
+      const found = await load(program, scripts[server], round === 0 ? WARM_UP * seconds : seconds);
+      if (round === 0) continue;
+      figures[server].perSecond.push(found.perSecond);
+      figures[server].cpu.push(found.cpu);
     }
   }
   return { ...figures, share: shareOf(tier, before, await fleetbook.tiers()) };
+}
+
+/** The length of the warm-up in rounds. */
+const WARM_UP = 3;
+
+async function load(program: Program, path: string, seconds: number) {
+  const before = cpuSeconds(program.pid);
+  const { perSecond, answers } = await runWrk({ port: portOf(program), seconds, script: path });
+  return { perSecond, cpu: ((cpuSeconds(program.pid) - before) * 1e6) / answers };
+}
+
+const portOf = (program: Program) => Number(program.details.port);
+
+/** Measures each of the first seconds of a server, and ends it. */
+async function firstSeconds(
+  { folder }: Scene,
+  started: Program,
+  requests: readonly Request[],
+): Promise<Figures> {
+  await using program = started;
+  const path = join(folder, 'misses-fresh.lua');
+  await writeFile(path, cycleScript(requests));
+  const perSecond: number[] = [];
+  const cpu: number[] = [];
+  for (let second = 0; second < FRESH_SECONDS; second++) {
+    const found = await load(program, path, 1);
+    perSecond.push(found.perSecond);
+    cpu.push(found.cpu);
+  }
+  return { perSecond, cpu };
 }
