@@ -34,7 +34,9 @@ const subscription = {
   linked: true,
   epoch: 1,
   confirmedAt: () => 0,
-  run: async () => '7',
+  commands: {
+    hedge: async (_: unknown, accept: (reply: string) => unknown) => accept('7'),
+  } as unknown as CacheLink['commands'],
 } as Partial<CacheLink> as CacheLink;
 
 /** Bytes of this process after garbage collection. */
