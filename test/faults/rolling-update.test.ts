@@ -31,7 +31,7 @@ const roll = (to: string | undefined) => ({
 });
 
 it('two releases with different document formats answer correctly together', async () => {
-  await using next = await releaseOfFormat('FB2');
+  await using next = await releaseOfFormat('FB3');
   const outcome = await underLoad({
     fault: 'A rolling update to another format of documents; both run for {seconds}',
     ...roll(next.cli),

@@ -35,7 +35,7 @@ const WRITES: Record<string, (redis: RedisClient) => Promise<unknown>> = {
   'a command': (redis) => redis.set('a', 'b'),
   'a script': (redis) => {
     version += 1;
-    return setIfNewer(redis, keys, providers, version, Buffer.from('FB1 '));
+    return setIfNewer(redis, keys, providers, version, Buffer.from('FB2 '));
   },
   'a pipeline': async (redis) => {
     const replies = (await redis.pipeline().get('a').set('a', 'b').hset('h', 'f', 'v').exec()) ?? [];
@@ -88,7 +88,7 @@ describe('a reader', () => {
         logger: pino({ level: 'silent' }),
       }),
     );
-    const value = async () => Buffer.from('FB1 ');
+    const value = async () => Buffer.from('FB2 ');
     await servers.failOver();
     const there = await open('publisher', servers.proxy.url);
     await there.del(keys.document(providers));

@@ -5,11 +5,11 @@ import { Slice } from '../../domain/event-loop.ts';
 import type { EncodedBody } from './answer.ts';
 
 /** Smaller bodies are not compressed: the header would cost more than it saves. */
-const SMALL = 1024;
+export const SMALL = 1024;
 
-/** A body whose codings are stored with it, or made on the first request for one. */
+/** A body whose codings are made on the first request for one, unless they are given. */
 export class Body implements EncodedBody {
-  identity: Buffer;
+  readonly identity: Buffer;
   readonly hash: string;
   gzip: Buffer | undefined;
   br: Buffer | undefined;
@@ -25,12 +25,6 @@ export class Body implements EncodedBody {
     this.gzip = codings?.gzip;
     this.br = codings?.br;
     this.isPlainOnly = codings === undefined && identity.length >= SMALL;
-  }
-
-  move(moved: (part: Buffer) => Buffer): void {
-    this.identity = moved(this.identity);
-    this.gzip &&= moved(this.gzip);
-    this.br &&= moved(this.br);
   }
 
   compress(): Promise<void> {
@@ -56,6 +50,44 @@ export class Body implements EncodedBody {
     this.addedBytes = (this.gzip?.length ?? 0) + (this.br?.length ?? 0);
     this.onCompressed?.();
   }
+}
+
+/** A body with its codings inside a value of the cache. It makes a part when it is used: many are used once, in one coding. */
+export class StoredBody implements EncodedBody {
+  readonly hash: string;
+  readonly addedBytes = 0;
+  readonly isPlainOnly = false;
+  #value: Buffer;
+  readonly #identityAt: number;
+  readonly #gzipAt: number;
+  readonly #brAt: number;
+
+  constructor(value: Buffer, hash: string, identityAt: number, gzipAt: number, brAt: number) {
+    this.#value = value;
+    this.hash = hash;
+    this.#identityAt = identityAt;
+    this.#gzipAt = gzipAt;
+    this.#brAt = brAt;
+  }
+
+  /** @param value a copy */
+  moveTo(value: Buffer): void {
+    this.#value = value;
+  }
+
+  get identity(): Buffer {
+    return this.#value.subarray(this.#identityAt, this.#gzipAt);
+  }
+
+  get gzip(): Buffer | undefined {
+    return this.#gzipAt < this.#brAt ? this.#value.subarray(this.#gzipAt, this.#brAt) : undefined;
+  }
+
+  get br(): Buffer | undefined {
+    return this.#brAt < this.#value.length ? this.#value.subarray(this.#brAt) : undefined;
+  }
+
+  async compress(): Promise<void> {}
 }
 
 /** Returns the opaque part of a strong ETag: 128 bits of the SHA-256. */

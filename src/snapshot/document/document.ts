@@ -1,5 +1,5 @@
 import type { EncodedBody } from './answer.ts';
-import { type Body, hashOf } from './body.ts';
+import { Body, hashOf, StoredBody } from './body.ts';
 
 /** A key of a parsed index, in addition to its text. `npm run bench -- memory` measures it. */
 export const BYTES_PER_KEY = 70;
@@ -12,51 +12,55 @@ export interface Provenance {
 
 export class Document {
   readonly version: number;
-  readonly body: Body;
+  readonly body: Body | StoredBody;
   readonly sources: readonly string[];
   readonly currency: string | undefined;
-  /** JSON: the position of each element in the body. */
-  index: Buffer;
-  /** The encoded value with body and index, while it is a part of a Redis reply. */
-  #value: Buffer | undefined;
-  readonly #initialSize: number;
+  /** The encoded value, which may be a part of a larger Redis reply; without one, the index alone. */
+  #value: Buffer;
+  readonly #indexAt: number;
+  readonly #indexEnd: number;
   #keys: Set<string> | undefined;
   #onGrowth: (() => void) | undefined;
 
-  constructor(version: number, body: Body, { sources, currency }: Provenance, index: Buffer, size: number) {
+  /** @param value has the index from `indexAt` to `indexEnd` */
+  constructor(
+    version: number,
+    body: Body | StoredBody,
+    { sources, currency }: Provenance,
+    value: Buffer,
+    indexAt: number,
+    indexEnd: number,
+  ) {
     this.version = version;
     this.body = body;
     this.sources = sources;
     this.currency = currency;
-    this.index = index;
-    this.#initialSize = size;
-    if (body.isPlainOnly) body.onCompressed = () => this.#onGrowth?.();
+    this.#value = value;
+    this.#indexAt = indexAt;
+    this.#indexEnd = indexEnd;
+    if (body instanceof Body && body.isPlainOnly) body.onCompressed = () => this.#onGrowth?.();
   }
 
-  /** Sets the encoded value, which may be a part of a larger Redis reply. */
-  partOf(value: Buffer): this {
-    this.#value = value;
-    return this;
+  /** JSON: the position of each element in the body. */
+  get index(): Buffer {
+    return this.#value.subarray(this.#indexAt, this.#indexEnd);
   }
 
   /** Copies the value out of a larger reply, which the document would otherwise keep in memory. */
   detach(): void {
     const value = this.#value;
-    this.#value = undefined;
-    if (!value || value.buffer.byteLength <= value.length * 1.25) return;
+    if (!(this.body instanceof StoredBody) || value.buffer.byteLength <= value.length * 1.25) return;
     const copy = Buffer.allocUnsafeSlow(value.length);
     value.copy(copy);
-    const moved = ({ byteOffset, length }: Buffer) => {
-      const start = byteOffset - value.byteOffset;
-      return copy.subarray(start, start + length);
-    };
-    this.index = moved(this.index);
-    this.body.move(moved);
+    this.#value = copy;
+    this.body.moveTo(copy);
   }
 
   /** Bytes of the value, of later codings and of parsed keys. */
   get size(): number {
-    return this.#initialSize + this.body.addedBytes + (this.#keys?.size ?? 0) * BYTES_PER_KEY;
+    const { body } = this;
+    const own = body instanceof StoredBody ? 0 : body.identity.length + body.addedBytes;
+    return this.#value.length + own + (this.#keys?.size ?? 0) * BYTES_PER_KEY;
   }
 
   onGrowth(listener: () => void): void {

@@ -1,15 +1,16 @@
 /**
  * Encodes a document as one value in Redis.
  *
- *     FB1 <version, 16 digits> <length of the head, 8 digits> <CRC-32 of all the rest, 8 hex digits>\n
- *     <head: JSON> <index: JSON> <identity> <gzip> <br>
+ *     FB2 <version, 16 digits> <CRC-32 of the rest, 8 hex digits>\n
+ *     <version, and the lengths of id, origin, index, identity, gzip and br, little endian> <digest of identity, 22 characters>
+ *     <id> <origin: currency and sources, one a line> <index: JSON> <identity> <gzip> <br>
  *
- * The first line has a fixed width, so that the fence and the comparison can read only the version. The identity body is one
- * JSON array (or object). The index has the position of each element, so that a single machine or cluster is a slice of its
- * list and needs no document.
+ * The first line has a fixed width, so that the fence and the comparison can read only the version. The rest has fixed places, so
+ * that a reader parses nothing that its answer does not need. The identity body is one JSON array (or object). The index has the
+ * position of each element, so that a single machine or cluster is a slice of its list and needs no document.
  */
 import { crc32 } from 'node:zlib';
-import { Body, hashOf } from './body.ts';
+import { Body, hashOf, SMALL, StoredBody } from './body.ts';
 import { Document, type Provenance } from './document.ts';
 import { type DocumentName, documentId } from './keys.ts';
 
@@ -17,15 +18,19 @@ import { type DocumentName, documentId } from './keys.ts';
  * Raise it with each change of this format or of a body: a stored body with the same version counts as current. Values in another
  * format are misses, and publishers replace them.
  */
-export const FORMAT = 'FB1';
+export const FORMAT = 'FB2';
 const VERSION_DIGITS = 16;
-const LENGTH_DIGITS = 8;
 const CRC_DIGITS = 8;
 const VERSION_AT = FORMAT.length + 1;
-const LENGTH_AT = VERSION_AT + VERSION_DIGITS + 1;
-const CRC_AT = LENGTH_AT + LENGTH_DIGITS + 1;
+const CRC_AT = VERSION_AT + VERSION_DIGITS + 1;
 export const HEADER_LENGTH = CRC_AT + CRC_DIGITS + 1;
-const FIRST_LINE = /^FB1 \d{16} \d{8} [0-9a-f]{8}\n$/;
+const FIRST_LINE = /^FB2 \d{16} [0-9a-f]{8}\n$/;
+
+/** Places after the first line: the version is a double, a length has 32 bits. */
+const LENGTHS_AT = HEADER_LENGTH + 8;
+const DIGEST_AT = LENGTHS_AT + 6 * 4;
+const DIGEST_LENGTH = 22;
+const ID_AT = DIGEST_AT + DIGEST_LENGTH;
 
 export interface DocumentContent extends Provenance {
   readonly name: DocumentName;
@@ -33,15 +38,6 @@ export interface DocumentContent extends Provenance {
   readonly body: Buffer;
   /** Element key → [start, end) in `body`. */
   readonly index: ReadonlyMap<string, readonly [number, number]>;
-}
-
-interface Head {
-  readonly id: string;
-  readonly hash: string;
-  readonly sources: readonly string[];
-  readonly currency?: string | undefined;
-  /** Bytes of index, identity, gzip, br; 0 for an absent coding. */
-  readonly lengths: readonly [number, number, number, number];
 }
 
 /** A document, and its value for Redis on demand. */
@@ -56,8 +52,7 @@ export function encoding(content: DocumentContent): Encoding {
   const codings = name.kind === 'columns' ? { gzip: undefined, br: undefined } : undefined;
   const body = new Body(identity, hashOf(identity), codings);
   const index = Buffer.from(JSON.stringify([...content.index]));
-  const size = HEADER_LENGTH + index.length + identity.length;
-  const document = new Document(version, body, content, index, size);
+  const document = new Document(version, body, content, index, 0, index.length);
   return {
     document,
     async value() {
@@ -67,19 +62,16 @@ export function encoding(content: DocumentContent): Encoding {
   };
 }
 
-export function encodeLoaded(id: string, { version, body, sources, currency, index }: Document): Buffer {
+export function encodeLoaded(id: string, { version, body, sources, currency = '', index }: Document): Buffer {
   const empty = Buffer.alloc(0);
-  const parts = [index, body.identity, body.gzip ?? empty, body.br ?? empty] as const;
-  const head: Head = {
-    id,
-    hash: body.hash,
-    sources,
-    currency,
-    lengths: [parts[0].length, parts[1].length, parts[2].length, parts[3].length],
-  };
-  const headBytes = Buffer.from(JSON.stringify(head));
-  const first = firstLine(version, headBytes.length, '0'.repeat(CRC_DIGITS));
-  const value = Buffer.concat([Buffer.from(first), headBytes, ...parts]);
+  const origin = Buffer.from([currency, ...sources].join('\n'));
+  const parts = [Buffer.from(id), origin, index, body.identity, body.gzip ?? empty, body.br ?? empty];
+  const fixed = Buffer.alloc(ID_AT);
+  fixed.write(`${FORMAT} ${String(version).padStart(VERSION_DIGITS, '0')} ${'0'.repeat(CRC_DIGITS)}\n`);
+  fixed.writeDoubleLE(version, HEADER_LENGTH);
+  for (const [i, { length }] of parts.entries()) fixed.writeUInt32LE(length, LENGTHS_AT + 4 * i);
+  fixed.write(body.hash, DIGEST_AT, 'latin1');
+  const value = Buffer.concat([fixed, ...parts]);
   value.write(checksum(value).toString(16).padStart(CRC_DIGITS, '0'), CRC_AT, 'latin1');
   return value;
 }
@@ -88,56 +80,51 @@ export function encodeDocument(content: DocumentContent): Promise<Buffer> {
   return encoding(content).value();
 }
 
-function firstLine(version: number, headLength: number, crc: string): string {
-  return `${FORMAT} ${String(version).padStart(VERSION_DIGITS, '0')} ${String(headLength).padStart(LENGTH_DIGITS, '0')} ${crc}\n`;
-}
-
-/** Returns the CRC-32 of everything except the checksum itself. */
-function checksum(value: Buffer): number {
-  return crc32(value.subarray(HEADER_LENGTH), crc32(value.subarray(0, CRC_AT)));
-}
+const checksum = (value: Buffer): number => crc32(value.subarray(HEADER_LENGTH));
 
 interface Header {
   readonly version: number;
-  readonly headLength: number;
   readonly crc: number;
 }
 
 export function parseHeader(value: Buffer): Header | undefined {
-  if (value.length < HEADER_LENGTH) return undefined;
   const line = value.toString('latin1', 0, HEADER_LENGTH);
   if (!FIRST_LINE.test(line)) return undefined;
   return {
     version: Number(line.slice(VERSION_AT, VERSION_AT + VERSION_DIGITS)),
-    headLength: Number(line.slice(LENGTH_AT, LENGTH_AT + LENGTH_DIGITS)),
     crc: Number.parseInt(line.slice(CRC_AT, CRC_AT + CRC_DIGITS), 16),
   };
 }
 
 /**
  * Decodes a value. It returns undefined, which is a miss, for an unknown format, a damaged value, or the value of another
- * document: a misplaced key must never show one organization's clusters to another. The checksum and the digest prove that the
- * encoder wrote the rest.
+ * document: a misplaced key must never show one organization's clusters to another. The checksum proves that the encoder wrote
+ * the rest, also the digest of the body.
  * @param name or the document's id
  */
 export function decodeDocument(name: DocumentName | string, value: Buffer): Document | undefined {
   const header = parseHeader(value);
-  if (!header || header.crc !== checksum(value)) return undefined;
-  let offset = HEADER_LENGTH;
-  const take = (length: number): Buffer => {
-    const part = value.subarray(offset, offset + length);
-    offset += length;
-    return part;
-  };
-  const head: Head = JSON.parse(take(header.headLength).toString());
-  if (head.id !== (typeof name === 'string' ? name : documentId(name))) return undefined;
-  const [index, identity, gzip, br] = head.lengths.map(take) as [Buffer, Buffer, Buffer, Buffer];
-  if (hashOf(identity) !== head.hash) return undefined;
-  const coding = (bytes: Buffer) => (bytes.length > 0 ? bytes : undefined);
+  if (!header || value.length < ID_AT || header.crc !== checksum(value)) return undefined;
+  const { version } = header;
+  if (version !== value.readDoubleLE(HEADER_LENGTH)) return undefined;
+  const originAt = ID_AT + value.readUInt32LE(LENGTHS_AT);
+  const id = typeof name === 'string' ? name : documentId(name);
+  if (value.toString('utf8', ID_AT, originAt) !== id) return undefined;
+  const indexAt = originAt + value.readUInt32LE(LENGTHS_AT + 4);
+  const identityAt = indexAt + value.readUInt32LE(LENGTHS_AT + 8);
+  const gzipAt = identityAt + value.readUInt32LE(LENGTHS_AT + 12);
+  const brAt = gzipAt + value.readUInt32LE(LENGTHS_AT + 16);
+  const [currency, ...sources] = value.toString('utf8', originAt, indexAt).split('\n');
+  const hash = value.toString('latin1', DIGEST_AT, ID_AT);
+  const origin = { sources, currency: currency || undefined };
+  if (gzipAt < value.length || gzipAt - identityAt < SMALL) {
+    const body = new StoredBody(value, hash, identityAt, gzipAt, brAt);
+    return new Document(version, body, origin, value, indexAt, identityAt);
+  }
   // A dump may lack codings, which are then made on demand.
-  const codings = gzip.length + br.length > 0 ? { gzip: coding(gzip), br: coding(br) } : undefined;
-  const body = new Body(identity, head.hash, codings);
-  return new Document(header.version, body, head, index, value.length).partOf(value);
+  const body = new Body(Buffer.from(value.subarray(identityAt)), hash, undefined);
+  const index = Buffer.from(value.subarray(indexAt, identityAt));
+  return new Document(version, body, origin, index, 0, index.length);
 }
 
 /** Returns true for a value in the format of another release. */

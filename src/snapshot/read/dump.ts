@@ -1,7 +1,7 @@
 /**
  * A file with the documents of memory. A reader that starts while the cache and Postgres are away recalls its documents from it.
  *
- *     fleetbook dump 1 FB1\n
+ *     fleetbook dump 1 FB2\n
  *     {"lineage": …}\n
  *     {"id": …, "at": …, "asOf": …, "length": …}\n <value as in Redis>    for each document
  *     <CRC-32 of all before it, 8 hex digits>

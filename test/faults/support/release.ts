@@ -52,7 +52,7 @@ export function releaseOfFormat(format: string): Promise<Release> {
     }
     const file = join(folder, 'src/snapshot/document/format.ts');
     const source = await readFile(file, 'utf8');
-    const changed = source.replaceAll("'FB1'", `'${format}'`).replaceAll('/^FB1 ', `/^${format} `);
+    const changed = source.replaceAll("'FB2'", `'${format}'`).replaceAll('/^FB2 ', `/^${format} `);
     if (changed.split(format).length !== 3) throw new Error('the format is defined in another place now');
     await writeFile(file, changed);
   });

@@ -228,7 +228,7 @@ describe('the comparison', () => {
 
   it('replaces a format of another release, which is no mismatch', async () => {
     const own = await stored();
-    await scene.cache.set(key(), Buffer.concat([Buffer.from('FB2'), own.subarray(3)]));
+    await scene.cache.set(key(), Buffer.concat([Buffer.from('FB3'), own.subarray(3)]));
     const comparison = comparisons();
     expect(await comparison.round()).toEqual(['unknown']);
     expect(comparison.logged).toEqual([]);

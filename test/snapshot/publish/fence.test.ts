@@ -114,7 +114,7 @@ describe('the fence', () => {
   });
 
   it('never replaces an unknown format by a write-back, and always by a publication', async () => {
-    for (const unknown of ['FB2 0000000000000001 whatever', 'x', 'FB', 'FB10000']) {
+    for (const unknown of ['FB3 0000000000000001 whatever', 'x', 'FB', 'FB20000']) {
       await a.set(keys.document(NAME), unknown);
       expect(await writeBack(9)).toBe(false);
       expect(await a.get(keys.document(NAME))).toBe(unknown);
@@ -124,7 +124,7 @@ describe('the fence', () => {
   });
 
   it('treats a value with an unreadable version as absent', async () => {
-    await a.set(keys.document(NAME), `FB1 not-a-number-at-al`);
+    await a.set(keys.document(NAME), `FB2 not-a-number-at-al`);
     expect(await writeBack(2)).toBe(true);
     expect(await stored()).toBe(2);
   });
