@@ -50,8 +50,10 @@ function refusesWritesWithBackoff(): (error: Error) => boolean {
 
 const OPTIONS: Record<RedisUse, Options> = {
   reader: {
-    // One write for all commands of a turn of the event loop: system calls are most of the cost of a miss.
+    // One write for all commands of a turn of the event loop: system calls are a large part of the cost of a miss. An MGET has all
+    // documents of a turn, and a pipeline would keep them alive until the next major collection.
     enableAutoPipelining: true,
+    autoPipeliningIgnoredCommands: ['mget'],
     enableOfflineQueue: false,
     socketTimeout: 1000,
     connectTimeout: 500,
@@ -159,13 +161,18 @@ function clientOf(address: RedisAddress, use: RedisUse): RedisClient {
     });
     return keepConnecting(redis);
   }
-  const { enableOfflineQueue = true, enableAutoPipelining = false } = OPTIONS[use];
+  const {
+    enableOfflineQueue = true,
+    enableAutoPipelining = false,
+    autoPipeliningIgnoredCommands = [],
+  } = OPTIONS[use];
   const { retryStrategy: _, ...redisOptions } = entry;
   const [maxRedirections, delayMs] = REDIRECTIONS[use];
   return new Cluster([...hosts], {
     redisOptions,
     enableOfflineQueue,
     enableAutoPipelining,
+    autoPipeliningIgnoredCommands,
     maxRedirections,
     retryDelayOnFailover: delayMs,
     retryDelayOnClusterDown: delayMs,

@@ -7,7 +7,7 @@ import { type CacheKeys, type DocumentName, documentId, FEED_ID } from '../docum
 import { loadTokenVersions } from '../document/load.ts';
 import type { MemoryBudget } from './budget.ts';
 import type { CacheCommands } from './cache.ts';
-import { Freshness, later, type ReadAt } from './freshness.ts';
+import { Freshness, later } from './freshness.ts';
 import { CurrentLineage } from './lineage.ts';
 import type { CacheLink } from './link.ts';
 import { MachineRegions } from './machine-regions.ts';
@@ -66,7 +66,7 @@ export interface RecalledDump extends DumpContent {
 interface Flight {
   /** The newest version that was announced to the caller, or during the read; 0 for none. */
   announced: number;
-  result?: Promise<TieredResult>;
+  result: Promise<TieredResult> | undefined;
 }
 
 /**
@@ -160,7 +160,7 @@ export class Documents {
       running.announced = Math.max(running.announced, announced);
       return running.result;
     }
-    const flight: Flight = { announced };
+    const flight: Flight = { announced, result: undefined };
     this.#flights.set(id, flight);
     flight.result = read(flight);
     return flight.result;
@@ -261,7 +261,9 @@ export class Documents {
         const wanted = { keys, name, id, cached, atLeast, stamps, lookUp: limits };
         let found: TieredResult;
         try {
-          found = await this.#readCurrent(wanted, began);
+          found = await this.#tiers.read(wanted);
+          if (found.isOfPostgres) await this.#lineage.confirm(true);
+          this.#rules.checkAge(name.kind, found, began);
         } catch (error) {
           if (!(error instanceof Unavailable) || keys !== this.#lineage.keys) throw error;
           const recalled = this.#memory.recall(wanted);
@@ -272,23 +274,17 @@ export class Documents {
         if (isReplaced && isLast) throw new Unavailable('the database was replaced while it was read');
         const isOvertaken = (found.document?.version ?? 0) < flight.announced;
         if (isReplaced || (isOvertaken && !isLast)) continue;
+        // The same document as before keeps its time.
+        if (cached && found.document === cached)
+          found = { ...found, asOf: later(found.asOf, this.#memory.asOf(id)) };
         this.#tiers.onServed(wanted, this.#rules.served(found, began, isOvertaken));
         return found;
       }
     } finally {
       this.#flights.delete(id);
+      // The map keeps a deleted flight in memory until the next major collection.
+      flight.result = undefined;
     }
-  }
-
-  /** @throws Unavailable */
-  async #readCurrent(wanted: Wanted, began: ReadAt): Promise<TieredResult> {
-    const { id, name, cached } = wanted;
-    const found = await this.#tiers.read(wanted);
-    if (found.isOfPostgres) await this.#lineage.confirm(true);
-    this.#rules.checkAge(name.kind, found, began);
-    if (!found.document || found.document !== cached) return found;
-    // The same document as before keeps its time.
-    return { ...found, asOf: later(found.asOf, this.#memory.asOf(id)) };
   }
 
   /** Returns the documents of memory, for one pass; undefined before the lineage is known. */
@@ -371,7 +367,6 @@ export class Documents {
 
 /** The tiers below memory: cache and Postgres. */
 class Tiers {
-  readonly #commands: CacheCommands;
   readonly #cache: CacheTier;
   readonly #postgres: DocumentTier;
   readonly #listeners: readonly DocumentListener[];
@@ -382,7 +377,6 @@ class Tiers {
       logger.warn({ document: documentId(name) }, 'a value in the cache cannot be used; it is replaced');
     };
     const { commands } = subscription;
-    this.#commands = commands;
     this.#cache = new CacheTier(subscription, onUnusableValue);
     const writeBack = commands.writeBack.bind(commands);
     this.#postgres = postgres.tier?.(writeBack) ?? new PostgresTier(postgres.reads, writeBack);
@@ -396,7 +390,7 @@ class Tiers {
    */
   async read(wanted: Wanted): Promise<TieredResult> {
     const fromPostgres = () => this.#postgres.read(wanted);
-    if (this.#cache.isCurrent) return this.#commands.hedge(this.#cache.read(wanted), fromPostgres);
+    if (this.#cache.isCurrent) return this.#cache.read(wanted, fromPostgres);
     try {
       return await fromPostgres();
     } catch (error) {

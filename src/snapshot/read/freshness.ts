@@ -171,7 +171,7 @@ export function merged(before: Stamps, others: Iterable<readonly [id: string, st
  * source states. An empty list means every source of the document's kind.
  */
 export function timeBy(stamps: Stamps, documentId: string, sources: readonly string[]): string | undefined {
-  if (/^(token|price-book):/.test(documentId)) return undefined;
+  if (documentId.startsWith('token:') || documentId.startsWith('price-book:')) return undefined;
   const kind = documentId.startsWith('clusters:') ? 'clusters' : 'catalogue';
   let oldest: string | undefined;
   if (sources.length === 0) {

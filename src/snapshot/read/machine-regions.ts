@@ -4,6 +4,7 @@ import type { MaybePromise } from '../document/answer.ts';
 import { type CacheKeys, MACHINES_PER_BUCKET } from '../document/keys.ts';
 import { loadRegionOfMachine } from '../document/load.ts';
 import { BYTES_PER_ENTRY } from './budget.ts';
+import type { OnReply } from './cache.ts';
 import type { CacheLink } from './link.ts';
 import type { Reads } from './postgres-reads.ts';
 
@@ -99,8 +100,10 @@ export class MachineRegions {
     const key = keys.machineRegions(machineId);
     const { subscription } = this.#options;
     const field = (redis: RedisClient) => redis.hget(key, String(machineId));
-    return subscription.commands.hedge(subscription.commands.read(field).then(regionIn), () =>
-      this.#readPostgres(key, machineId, organizationId),
+    return subscription.commands.hedge(
+      (onReply: OnReply<string | null>) => subscription.commands.read(field, onReply),
+      regionIn,
+      () => this.#readPostgres(key, machineId, organizationId),
     );
   }
 
@@ -117,10 +120,9 @@ export class MachineRegions {
   }
 }
 
-/** Returns null for any other text: it is damaged, and the region of Postgres replaces it. */
-function regionIn(cached: string | null | undefined): number | null | undefined {
-  if (cached == null) return cached;
-  return /^[1-9]\d{0,9}$/.test(cached) ? Number(cached) : null;
+/** Returns undefined for any other text: it is damaged, and the region of Postgres replaces it. */
+function regionIn(cached: string | null | undefined): number | undefined {
+  return cached != null && /^[1-9]\d{0,9}$/.test(cached) ? Number(cached) : undefined;
 }
 
 /** Limited by size: with a limited number, the LRU allocates everything at its start. */

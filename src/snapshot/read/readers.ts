@@ -7,6 +7,7 @@ import {
   type EncodedBody,
   type MaybePromise,
   Unavailable,
+  type Validity,
   whenThere,
 } from '../document/answer.ts';
 import { encodeBody, jsonBody } from '../document/body.ts';
@@ -34,13 +35,14 @@ function bodySize({ identity, gzip, br }: EncodedBody): number {
 
 /** Makes answers from results. The last result has the body, the others led to it. */
 function answerer(documents: Documents) {
+  function validityOf(results: readonly TieredResult[], id: string): Validity | undefined {
+    const ids = results.flatMap(({ invalidatedBy = [] }) => invalidatedBy);
+    return ids.length === results.length ? { documents: ids, asOf: () => documents.asOf(id) } : undefined;
+  }
+
   return (body: EncodedBody, ...results: [...TieredResult[], TieredResult]): Answer => {
     const { tier, document, knownAt, asOf, invalidatedBy: id } = results.at(-1) as TieredResult;
-    const ids = results.flatMap(({ invalidatedBy = [] }) => invalidatedBy);
-    const validity =
-      id !== undefined && ids.length === results.length
-        ? { documents: ids, asOf: () => documents.asOf(id) }
-        : undefined;
+    const validity = id === undefined ? undefined : validityOf(results, id);
     return { body, tier, asOf: boundedBy(knownAt, asOf), currency: document?.currency, validity };
   };
 }

@@ -1,13 +1,14 @@
 /** The tiers below memory: the cache and Postgres, and what all tiers have in common. */
 
-import { traced } from '../../domain/tracer.ts';
-import type { Tier } from '../document/answer.ts';
+import { isTracing, traced } from '../../domain/tracer.ts';
+import type { RedisClient } from '../../redis/redis.ts';
+import type { MaybePromise, Tier } from '../document/answer.ts';
 import type { Document } from '../document/document.ts';
 import { decodeDocument, encoding, HEADER_LENGTH, isForeignFormat, parseHeader } from '../document/format.ts';
 import type { CacheKeys, DocumentName } from '../document/keys.ts';
 import { loadContent, loadVersion } from '../document/load.ts';
 import { dropValue } from '../publish/fence.ts';
-import type { CacheCommands } from './cache.ts';
+import { type CacheCommands, Late, type OnReply, type Reply } from './cache.ts';
 import { type KnownStamps, type ReadAt, timeBy } from './freshness.ts';
 import type { CacheLink } from './link.ts';
 import type { Reads } from './postgres-reads.ts';
@@ -56,20 +57,16 @@ export interface DocumentTier extends DocumentListener {
   read(wanted: Wanted): Promise<TieredResult>;
 }
 
-/** Null: the cache has no current document. Undefined: it does not answer. */
-type Found = TieredResult | null | undefined;
-
 /** The documents in Redis. They are current while publishers reach it. */
 export class CacheTier {
   readonly #subscription: CacheLink;
-  readonly #get: ReturnType<typeof mgetBatcher>;
+  readonly #commands: CacheCommands;
   readonly #onUnusable: (name: DocumentName) => void;
 
   constructor(subscription: CacheLink, onUnusable: (name: DocumentName) => void) {
     this.#subscription = subscription;
+    this.#commands = subscription.commands;
     this.#onUnusable = onUnusable;
-    const { commands } = subscription;
-    this.#get = mgetBatcher(commands.read.bind(commands));
   }
 
   /** True while every change reaches the cache, and this reader. */
@@ -77,93 +74,86 @@ export class CacheTier {
     return this.#subscription.linked;
   }
 
-  /** Reads a cache that publishers reach. */
-  read(wanted: Wanted): Promise<Found> {
-    return wanted.cached ? this.#confirm(wanted, wanted.cached) : this.#read(wanted);
+  /** Reads a cache that publishers reach, and Postgres too once the cache is late. @throws Unavailable of Postgres */
+  read(wanted: Wanted, fromPostgres: () => Promise<TieredResult>): Promise<TieredResult> {
+    const { cached, atLeast } = wanted;
+    if (cached && cached.version >= atLeast) return this.#confirm(wanted, cached, fromPostgres);
+    return this.#read(wanted, fromPostgres);
+  }
+
+  #read(wanted: Wanted, fromPostgres: () => Promise<TieredResult>): Promise<TieredResult> {
+    return this.#commands.hedge(
+      (onReply: OnReply<Buffer | null>) => this.#get(wanted, onReply),
+      (value) => this.#accept(wanted, value),
+      fromPostgres,
+    );
   }
 
   /** Reads a cache that publishers may not reach: its document was current at their last heartbeat. */
-  async recall(wanted: Wanted): Promise<Found> {
-    if (this.isCurrent) return this.read(wanted);
-    const knownAt = this.#subscription.lastHeartbeatAt;
-    const found = await this.#read(wanted);
+  async recall(wanted: Wanted): Promise<TieredResult | undefined> {
+    const knownAt = this.isCurrent ? undefined : this.#subscription.lastHeartbeatAt;
+    const reply = await new Promise<Reply<Buffer | null>>((resolve) => this.#get(wanted, resolve));
+    const found = this.#accept(wanted, reply instanceof Late ? await reply.reply : reply);
     return found && { ...found, knownAt };
   }
 
   /** Reads the version alone, and the document if memory has another version. */
-  async #confirm(wanted: Wanted, cached: Document): Promise<Found> {
+  #confirm(
+    wanted: Wanted,
+    cached: Document,
+    fromPostgres: () => Promise<TieredResult>,
+  ): Promise<TieredResult> {
     const { keys, name, id, atLeast, stamps } = wanted;
-    const key = keys.document(name);
-    const header = await this.#subscription.commands.read((redis) =>
-      redis.getrangeBuffer(key, 0, HEADER_LENGTH - 1),
+    const header = (redis: RedisClient) => redis.getrangeBuffer(keys.document(name), 0, HEADER_LENGTH - 1);
+    let stored: Promise<TieredResult> | undefined;
+    const postgres = () => {
+      stored ??= fromPostgres();
+      return stored;
+    };
+    return this.#commands.hedge(
+      (onReply: OnReply<Buffer>) => this.#commands.read(header, onReply),
+      (bytes): MaybePromise<TieredResult | undefined> => {
+        const version = (bytes && parseHeader(bytes)?.version) ?? 0;
+        // The cache has lost the version of memory, or rejected the announced one.
+        if (version < atLeast) return undefined;
+        if (version === cached.version)
+          return { document: cached, tier: 'memory', asOf: timeBy(stamps.cache, id, cached.sources) };
+        return this.#read(wanted, postgres);
+      },
+      postgres,
     );
-    if (!header) return undefined;
-    const version = parseHeader(header)?.version ?? 0;
-    // The cache has lost the version of memory, or rejected the announced one.
-    if (version < atLeast) return null;
-    if (version !== cached.version) return this.#read(wanted);
-    return { document: cached, tier: 'memory', asOf: timeBy(stamps.cache, id, cached.sources) };
   }
 
-  /** Reads the document. An unusable value is removed, because the fence would keep it. */
-  async #read({ keys, name, id, atLeast, stamps }: Wanted): Promise<Found> {
+  #get({ keys, name }: Wanted, onReply: OnReply<Buffer | null>): void {
     const key = keys.document(name);
+    if (!isTracing()) {
+      this.#commands.get(key, onReply);
+      return;
+    }
     // One command may read documents of several requests, so each document has a span.
     const attributes = { 'db.system.name': 'redis', 'fleetbook.document': name.kind };
-    const value = await traced('cache read', attributes, () => this.#get(key));
-    if (!value) return value;
+    void traced('cache read', attributes, async () =>
+      onReply(await new Promise<Reply<Buffer | null>>((resolve) => this.#commands.get(key, resolve))),
+    );
+  }
+
+  /** Returns the document of a value; undefined for none that is current. An unusable value is removed: the fence would keep it. */
+  #accept(
+    { keys, name, id, atLeast, stamps }: Wanted,
+    value: Buffer | null | undefined,
+  ): TieredResult | undefined {
+    if (!value) return undefined;
     const document = decodeDocument(name, value);
     if (document) {
-      if (document.version < atLeast) return null;
-      const asOf = timeBy(stamps.cache, id, document.sources);
-      return { document, tier: 'redis', asOf };
+      if (document.version < atLeast) return undefined;
+      return { document, tier: 'redis', asOf: timeBy(stamps.cache, id, document.sources) };
     }
-    if (isForeignFormat(value)) return null;
+    if (isForeignFormat(value)) return undefined;
     this.#onUnusable(name);
-    await this.#subscription.commands.run((redis) => dropValue(redis, key, value));
-    return null;
+    // Sent before the value of Postgres.
+    void this.#commands.run((redis) => dropValue(redis, keys.document(name), value));
+    return undefined;
   }
-}
-
-/** Documents in one command. With more, the first waits long for the last. */
-const AT_ONCE = 16;
-
-/** Undefined if the cache did not answer, null if it has no value. */
-type Value = Buffer | null | undefined;
-
-interface Command {
-  readonly keys: string[];
-  readonly resolvers: ((value: Value) => void)[];
-}
-
-/**
- * Returns a function that reads values from the cache, and never fails. All reads of one turn of the event loop are one
- * command: under load the client's work for a command is a large part of a miss.
- */
-function mgetBatcher(read: CacheCommands['read']): (key: string) => Promise<Value> {
-  let open: Command | undefined;
-
-  function begin(): Command {
-    const command: Command = { keys: [], resolvers: [] };
-    setImmediate(() => {
-      if (open === command) void send(command);
-    });
-    return command;
-  }
-
-  async function send({ keys, resolvers }: Command): Promise<void> {
-    open = undefined;
-    const values = await read((redis) => redis.mgetBuffer(keys));
-    for (const [i, resolve] of resolvers.entries()) resolve(values?.[i]);
-  }
-
-  return (key) =>
-    new Promise((resolve) => {
-      open ??= begin();
-      open.keys.push(key);
-      open.resolvers.push(resolve);
-      if (open.keys.length === AT_ONCE) void send(open);
-    });
 }
 
 /** The documents of one server of Postgres, which are current. */
