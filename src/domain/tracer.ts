@@ -15,6 +15,9 @@ export function setTracer(next: Tracer | undefined): void {
   tracer = next;
 }
 
+/** False while `traced` only runs its work. */
+export const isTracing = (): boolean => tracer !== undefined;
+
 /**
  * Runs the work as a span of the current trace and returns its result.
  * @param name a few constant words, e.g. `sync compare`

@@ -7,8 +7,9 @@ import { lazily } from '../domain/lazily.ts';
 import type { RequestOutcome } from '../domain/request-outcome.ts';
 import type { CatalogueReader, ClusterReader, TokenReader } from '../snapshot/document/answer.ts';
 import { encodeBody } from '../snapshot/document/body.ts';
-import { hotPath } from './hot/hot-path.ts';
+import { type HotPathDeps, hotPath } from './hot/hot-path.ts';
 import type { ResponseCache } from './hot/response-cache.ts';
+import { operationFinder, unroutedOperation } from './hot/unrouted.ts';
 import { addOperation, type DescribedOperation, type Operation, type OperationDeps } from './operation.ts';
 import { withoutBodies } from './protocol/bodies.ts';
 import { type Admission, limitConnections } from './protocol/connection-limits.ts';
@@ -18,13 +19,13 @@ import { answerBefore, cutWhenIdle, type Drain, drainOnClose } from './protocol/
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from './protocol/limits.ts';
 import type { FindSource } from './protocol/max-age.ts';
 import { accepts } from './protocol/negotiate.ts';
-import { refuseUnderPressure } from './protocol/pressure.ts';
+import { refuseUnderPressure, watchEventLoop } from './protocol/pressure.ts';
 import { NOT_ACCEPTABLE, Problem, plainProblem, sendProblem } from './protocol/problem.ts';
 import { RateLimit } from './protocol/rate-limit.ts';
 import { clientAddress, hasBadHost, isProxyOf } from './protocol/request.ts';
 import { answerUpgradesAndExpects, bodyRefuser, type Refuse, refuser } from './protocol/transport.ts';
 import { inOrder, Pipelined, Turns } from './protocol/turns.ts';
-import { recorder } from './record-requests.ts';
+import { type InLogContext, recorder } from './record-requests.ts';
 import { clusterOperations } from './routes/clusters.ts';
 import { type AddPage, addHealth, HEALTH_PATHS, type PageHandler, type Readiness } from './routes/health.ts';
 import { machineOperations } from './routes/machines.ts';
@@ -76,8 +77,7 @@ export interface ApiDeps {
   readonly findSource?: FindSource | undefined;
   /** Adds hooks that see every request of a route. */
   addHooks?(app: FastifyInstance): void;
-  /** Runs the rest of a request, so that its log lines have its id. */
-  inLogContext?(fields: { readonly requestId: string }, work: () => void): void;
+  readonly inLogContext?: InLogContext;
 }
 
 const FULL = new Problem(503, {
@@ -103,12 +103,13 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   });
   const drain = drainOnClose(app, limits.drainMs);
   const admit = (socket: Socket) => admission.admit(socket);
+  const isLate = watchEventLoop(app, limits.maxEventLoopDelayMs);
   const answering: RouteDeps = {
     tokens: deps.tokens,
     admit,
     rateLimit: limits.requestsPerMinute > 0 ? new RateLimit(limits.requestsPerMinute) : undefined,
     recorder: record,
-    pressure: refuseUnderPressure(app, limits.maxEventLoopDelayMs),
+    pressure: refuseUnderPressure(isLate),
     sendAnswer: answerSender(limits.idleTimeoutMs, drain.closeLater),
     withDeadline: deadline(limits.answerTimeoutMs),
     turns: new Turns(limits.maxEventLoopDelayMs),
@@ -138,7 +139,11 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     return router;
   });
   answerBefore(app.server, (first) => (request, response) => (route ?? first)(request, response));
-  addListeners(app, deps, answering, drain, refuse);
+  const operations = operationsOf(deps);
+  const unrouted = operations.map((each) =>
+    unroutedOperation(each, answering, drain.closeLater, limits.idleTimeoutMs),
+  );
+  addListeners(app, deps, answering, drain, refuse, { findOperation: operationFinder(unrouted), isLate });
   // Added last: its listener precedes all others.
   const admission: Admission = limitConnections(app.server, {
     max: limits.maxConnections,
@@ -165,7 +170,7 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
       else forward(request, reply).catch(done);
     });
     addHooks(scope);
-    for (const operation of operationsOf(deps)) addOperation(scope, operation, answering);
+    for (const operation of operations) addOperation(scope, operation, answering);
     addHealthPages(scope, deps, answering);
     done();
   });
@@ -204,9 +209,10 @@ function addListeners(
   answering: RouteDeps,
   drain: Drain,
   refuse: Refuse,
+  unrouted: Pick<HotPathDeps, 'findOperation' | 'isLate'>,
 ): void {
-  const { trustProxy = [], corsOrigins: origins } = deps;
-  const { limits, recorder, tokens, admit, rateLimit, responses } = answering;
+  const { trustProxy = [], corsOrigins: origins, inLogContext } = deps;
+  const { limits, recorder, tokens, admit, rateLimit, responses, withDeadline } = answering;
   const { isClosing, closeLater } = drain;
   const { idleTimeoutMs } = limits;
   const addressOf = clientAddress(trustProxy);
@@ -223,6 +229,9 @@ function addListeners(
       recorder,
       idleTimeoutMs,
       pipelined,
+      withDeadline,
+      inLogContext,
+      ...unrouted,
     };
     answerBefore(app.server, (ordinary) => hotPath(hot, ordinary));
   }

@@ -20,11 +20,11 @@ import { NOT_ACCEPTABLE, NOT_FOUND, Problem, sendProblem } from './protocol/prob
 import type { Turns } from './protocol/turns.ts';
 import type { Recorder } from './record-requests.ts';
 import type { CONTRACT_SCHEMAS } from './schemas.ts';
-import type { SendAnswer } from './send.ts';
+import type { AnsweredRequest, RawReply, SendAnswer } from './send.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** When the request was routed, by `performance.now()`. */
+    /** See `AnsweredRequest`. */
     startedAt: number;
     /** True for a stream and a download: their duration does not measure the server. */
     lasts: boolean;
@@ -101,33 +101,45 @@ function startClock(request: FastifyRequest, _: FastifyReply, done: HookHandlerD
 }
 
 export function answerRecorder({ recorder }: Pick<OperationDeps, 'recorder'>, path: string) {
-  return (request: FastifyRequest, status: number): void =>
+  return (request: AnsweredRequest, status: number): void =>
     recorder.answered(path, request, status, performance.now() - request.startedAt);
 }
 
-/** Adds the route. The contract sets the order: token, then `Accept`, parameters, data. */
-export function addOperation(app: FastifyInstance, operation: Operation, deps: OperationDeps): void {
-  const { path, scope, shared, read } = operation;
+/** Reads an operation and sends its answer. Rejects with `Unavailable`. */
+export type AnswerOperation<Reply> = (
+  request: AnsweredRequest & { readonly grant: Grant | undefined },
+  reply: Reply,
+  values: Values<Parameters>,
+) => MaybePromise<void>;
+
+/** @param refuse sends a problem instead of an answer */
+export function operationAnswerer<Reply extends RawReply>(
+  { path, scope, shared, read }: Operation,
+  deps: OperationDeps,
+  refuse: (reply: Reply, problem: Problem) => unknown,
+): AnswerOperation<Reply> {
   const { sendAnswer, withDeadline, responses, findSource, turns } = deps;
   const answered = answerRecorder(deps, path);
 
   /** Sends an answer, unless it is older than the request accepts. Compresses it first if the request's coding is missing. */
-  function send(request: FastifyRequest, reply: FastifyReply, prepared: PreparedAnswer): MaybePromise<void> {
+  function send(request: AnsweredRequest, reply: Reply, prepared: PreparedAnswer): MaybePromise<void> {
     const { body, asOf } = prepared.answer;
-    if (!isYoungEnough(request.headers, asOf)) return refuseOld(request, reply, asOf, findSource);
+    const { headers } = request.raw;
+    if (!isYoungEnough(headers, asOf))
+      return tooOld(headers, asOf, findSource).then((problem) => void refuse(reply, problem));
     const coded = prepared.hasCodingFor(request.raw) ? undefined : withDeadline(compress(body));
     return whenThere(coded, () => answered(request, sendAnswer(request, reply, prepared)));
   }
 
-  function answer(request: FastifyRequest, reply: FastifyReply): MaybePromise<void> {
+  return (request, reply, values) => {
     const grant = grantOf(request);
     const target = request.raw.url ?? '';
     const cached = responses?.get(target, grant.organizationId);
     if (cached) return send(request, reply, cached.prepared);
-    const reading = turns.run(request.raw, reply.raw, () => read(valuesOf(request), grant));
-    return whenThere(reading instanceof Promise ? withDeadline(reading) : reading, (found) => {
+    const reading = turns.run(request.raw, reply.raw, () => read(values, grant));
+    const answer = (found: Answer | Problem | undefined) => {
       if (found === undefined || found instanceof Problem) {
-        sendProblem(reply, found ?? NOT_FOUND);
+        refuse(reply, found ?? NOT_FOUND);
         return undefined;
       }
       const prepared = new PreparedAnswer(found);
@@ -137,9 +149,15 @@ export function addOperation(app: FastifyInstance, operation: Operation, deps: O
       const owner = shared ? SHARED : grant.organizationId;
       responses?.set({ target, owner, route: path, scope }, found, prepared);
       return sending;
-    });
-  }
+    };
+    return reading instanceof Promise ? withDeadline(reading, answer) : answer(reading);
+  };
+}
 
+/** Adds the route. The contract sets the order: token, then `Accept`, parameters, data. */
+export function addOperation(app: FastifyInstance, operation: Operation, deps: OperationDeps): void {
+  const answered = answerRecorder(deps, operation.path);
+  const answer = operationAnswerer<FastifyReply>(operation, deps, sendProblem);
   app.route({
     ...routeOf(operation, deps),
     preValidation: refuseUnacceptable,
@@ -148,7 +166,7 @@ export function addOperation(app: FastifyInstance, operation: Operation, deps: O
       answered(request, statusCode);
       done(null, payload);
     },
-    handler: answer,
+    handler: (request, reply) => answer(request, reply, valuesOf(request)),
   });
 }
 

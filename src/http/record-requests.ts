@@ -18,6 +18,9 @@ export interface RecordedRequest {
   readonly lasts?: boolean;
 }
 
+/** Runs the rest of a request, so that its log lines have its id. */
+export type InLogContext = (fields: { readonly requestId: string }, work: () => void) => void;
+
 export interface Recorder {
   /** Records a response, `ms` after its request. It records the route's pattern, and neither path nor query. */
   answered(route: string, request: RecordedRequest, status: number, ms: number): void;

@@ -1,8 +1,10 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EncodedBody, Tier } from '../snapshot/document/answer.ts';
 import { codingFor, type PreparedAnswer, unmodifiedTag } from './hot/prepared-answer.ts';
 import { cutWhenIdle, type Drain } from './protocol/drain.ts';
 import { entityTag } from './protocol/negotiate.ts';
+import type { RecordedRequest } from './record-requests.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -11,8 +13,22 @@ declare module 'fastify' {
   }
 }
 
+/** The parts of a request that its answer needs. Fastify's request has them, and so has one before its routes. */
+export interface AnsweredRequest extends RecordedRequest {
+  readonly raw: IncomingMessage;
+  /** When the request was routed, by `performance.now()`. */
+  readonly startedAt: number;
+  readonly rateFields: readonly string[] | undefined;
+  tier: Tier | undefined;
+}
+
+export interface RawReply {
+  readonly raw: ServerResponse;
+  hijack(): unknown;
+}
+
 /** Sends a reader's answer without Fastify. Returns the status. */
-export type SendAnswer = (request: FastifyRequest, reply: FastifyReply, answer: PreparedAnswer) => 200 | 304;
+export type SendAnswer = (request: AnsweredRequest, reply: RawReply, answer: PreparedAnswer) => 200 | 304;
 
 export function answerSender(idleTimeoutMs: number, closeLater: Drain['closeLater']): SendAnswer {
   return (request, reply, prepared) => {

@@ -4,11 +4,11 @@ import { cutWhenIdle } from './protocol/drain.ts';
 import type { HttpLimits } from './protocol/limits.ts';
 import { InvalidRequest, validatorOf } from './protocol/parameters.ts';
 import { Overloaded } from './protocol/pressure.ts';
-import { INTERNAL_ERROR, plainProblem, sendProblem, unavailable } from './protocol/problem.ts';
+import { INTERNAL_ERROR, type Problem, plainProblem, sendProblem, unavailable } from './protocol/problem.ts';
 import { repairedTarget, requestIdOf } from './protocol/request.ts';
 import { clientErrorHandler } from './protocol/transport.ts';
 import { ClientLeft } from './protocol/turns.ts';
-import type { Recorder } from './record-requests.ts';
+import type { RecordedRequest, Recorder } from './record-requests.ts';
 
 const BAD_TARGET = plainProblem(
   400,
@@ -70,16 +70,26 @@ export function createServer(
 
 function addErrors(app: FastifyInstance, record: Recorder): void {
   app.setErrorHandler((error: FastifyError, request, reply) => {
-    if (error instanceof ClientLeft) return reply.hijack();
-    if (error instanceof InvalidRequest) return sendProblem(reply, error.problem);
-    if (error instanceof Unavailable) {
-      // A log line for each would add load.
-      if (!(error instanceof Overloaded)) record.unavailable(error, request);
-      return sendProblem(reply, unavailable(error.retryAfterSeconds));
-    }
-    record.failed(error, request);
-    return sendProblem(reply, INTERNAL_ERROR);
+    const problem = problemOf(error, request, record);
+    return problem ? sendProblem(reply, problem) : reply.hijack();
   });
+}
+
+/** Returns the answer to a failed request, and records the failure; undefined if the client has left. */
+export function problemOf(
+  error: unknown,
+  request: Pick<RecordedRequest, 'id'>,
+  record: Recorder,
+): Problem | undefined {
+  if (error instanceof ClientLeft) return undefined;
+  if (error instanceof InvalidRequest) return error.problem;
+  if (error instanceof Unavailable) {
+    // A log line for each would add load.
+    if (!(error instanceof Overloaded)) record.unavailable(error, request);
+    return unavailable(error.retryAfterSeconds);
+  }
+  record.failed(error, request);
+  return INTERNAL_ERROR;
 }
 
 function noCompiler(): never {

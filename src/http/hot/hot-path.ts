@@ -1,22 +1,27 @@
 /**
- * Answers cached responses before Fastify routes a request. Fastify gets every other request unchanged: its routes give the
- * same bytes (test/http/hot-path.test.ts) and fill the cache.
+ * Answers before Fastify routes a request: from cached responses, or by a read of the documents, whose answers fill the cache.
+ * Fastify gets every other request unchanged. Its routes give the same bytes (test/http/hot-path.test.ts).
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 // The global of this name is a getter, which takes as long as the clock itself.
 import { performance } from 'node:perf_hooks';
 import type { Grant } from '../../domain/scope.ts';
+import { isTracing } from '../../domain/tracer.ts';
 import type { TokenReader } from '../../snapshot/document/answer.ts';
 import { bearerToken } from '../auth.ts';
+import type { WithDeadline } from '../protocol/deadline.ts';
 import { cutWhenIdle } from '../protocol/drain.ts';
 import { isYoungEnough } from '../protocol/max-age.ts';
 import { accepts } from '../protocol/negotiate.ts';
+import type { IsLate } from '../protocol/pressure.ts';
 import type { RateLimit } from '../protocol/rate-limit.ts';
-import { type AddressOf, addressKey, hasBadHost, requestIdOf } from '../protocol/request.ts';
+import { type AddressOf, addressKey, hasBadHost } from '../protocol/request.ts';
 import type { Pipelined } from '../protocol/turns.ts';
-import type { RecordedRequest, Recorder } from '../record-requests.ts';
+import type { InLogContext, Recorder } from '../record-requests.ts';
+import { problemOf } from '../server.ts';
 import type { ResponseCache } from './response-cache.ts';
+import { type FoundOperation, UnroutedReply, UnroutedRequest } from './unrouted.ts';
 
 export interface HotPathDeps {
   readonly responses: ResponseCache;
@@ -29,34 +34,37 @@ export interface HotPathDeps {
   readonly recorder: Recorder;
   readonly idleTimeoutMs: number;
   readonly pipelined: Pipelined;
+  findOperation(target: string): FoundOperation | undefined;
+  readonly isLate: IsLate;
+  readonly withDeadline: WithDeadline;
+  readonly inLogContext: InLogContext | undefined;
 }
 
 /** Returns a listener for `request` events. @param ordinary Fastify's listener */
 export function hotPath(deps: HotPathDeps, ordinary: RequestListener): RequestListener {
   const { responses, tokens, rateLimit, addressOf, admit, isClosing, recorder, idleTimeoutMs, pipelined } =
     deps;
+  const { findOperation, isLate, withDeadline, inLogContext } = deps;
 
-  function grantOf(request: IncomingMessage): Grant | undefined {
+  function verify(request: IncomingMessage) {
     const token = bearerToken(request.headers.authorization);
-    if (token === undefined) return undefined;
-    const found = tokens.verify(token, () => addressKey(addressOf(request)));
-    if (!(found instanceof Promise)) return found;
-    // The ordinary route waits for the same lookup, and reports its failure.
-    found.catch(() => {});
-    return undefined;
+    return token === undefined ? undefined : tokens.verify(token, () => addressKey(addressOf(request)));
   }
 
-  function answer(request: IncomingMessage, response: ServerResponse): boolean {
-    const { method, url = '' } = request;
-    if (method !== 'GET' && method !== 'HEAD') return false;
-    const found = responses.find(url);
-    if (!found || isClosing()) return false;
+  function answerCached(request: IncomingMessage, response: ServerResponse): boolean {
+    const found = responses.find(request.url ?? '');
+    if (!found) return false;
     const started = performance.now();
     // The answer waits in memory for those before it.
     const waits = response.socket === null;
     if (waits && !pipelined.hasRoom(request.socket)) return false;
     if (hasBadHost(request) || !accepts(request.headers)) return false;
-    const grant = grantOf(request);
+    const grant = verify(request);
+    if (grant instanceof Promise) {
+      // `read` or the ordinary route waits for the same lookup, and reports its failure.
+      grant.catch(() => {});
+      return false;
+    }
     const cached = grant && responses.select(found, grant.organizationId);
     if (!cached || !grant.scopes.includes(cached.scope) || !cached.prepared.hasCodingFor(request))
       return false;
@@ -66,45 +74,75 @@ export function hotPath(deps: HotPathDeps, ordinary: RequestListener): RequestLi
     // The ordinary route refuses the request.
     if (counted?.isExceeded) return false;
     admit(request.socket);
-    const id = requestIdOf(request);
+    const unrouted = new UnroutedRequest(request, started, addressOf);
+    unrouted.grant = grant;
+    unrouted.tier = 'memory';
     if (waits) pipelined.add(request, response);
-    const status = cached.prepared.write(request, response, id, counted?.fields);
+    const status = cached.prepared.write(request, response, unrouted.id, counted?.fields);
     if (response.writableLength > 0) cutWhenIdle(request, idleTimeoutMs);
     responses.hits += 1;
-    recorder.answered(
-      cached.route,
-      new HotRequest(request, id, grant, addressOf),
-      status,
-      performance.now() - started,
+    recorder.answered(cached.route, unrouted, status, performance.now() - started);
+    return true;
+  }
+
+  /** Reads the documents of a request. Traced requests are routed, because Fastify's hooks begin their spans. */
+  function read(request: IncomingMessage, response: ServerResponse): boolean {
+    // A pipelined request waits for the answers before it.
+    if (response.socket === null || isTracing() || isLate()) return false;
+    const found = findOperation(request.url ?? '');
+    if (!found || hasBadHost(request) || !accepts(request.headers)) return false;
+    const started = performance.now();
+    const verified = verify(request);
+    if (!(verified instanceof Promise))
+      return verified !== undefined && answer(found, request, response, started, verified);
+    withDeadline(verified).then(
+      (grant) => {
+        if (!grant || !answer(found, request, response, started, grant)) ordinary(request, response);
+      },
+      (error: unknown) => {
+        fail(found, new UnroutedReply(response, new UnroutedRequest(request, started, addressOf)), error);
+      },
     );
     return true;
   }
 
+  /** Returns false for a request that the ordinary route refuses. */
+  function answer(
+    found: FoundOperation,
+    request: IncomingMessage,
+    response: ServerResponse,
+    started: number,
+    grant: Grant,
+  ): boolean {
+    if (!grant.scopes.includes(found.form.operation.scope)) return false;
+    const counted = rateLimit?.count(grant.tokenId);
+    if (counted?.isExceeded) return false;
+    admit(request.socket);
+    const unrouted = new UnroutedRequest(request, started, addressOf);
+    unrouted.grant = grant;
+    unrouted.rateFields = counted?.fields;
+    const reply = new UnroutedReply(response, unrouted);
+    const begin = () => {
+      try {
+        const answering = found.form.answer(unrouted, reply, found.values);
+        if (answering instanceof Promise) answering.catch((error: unknown) => fail(found, reply, error));
+      } catch (error) {
+        fail(found, reply, error);
+      }
+    };
+    if (inLogContext) inLogContext({ requestId: unrouted.id }, begin);
+    else begin();
+    return true;
+  }
+
+  function fail(found: FoundOperation, reply: UnroutedReply, error: unknown): void {
+    const problem = problemOf(error, reply.request, recorder);
+    if (problem) found.form.refuse(reply, problem);
+  }
+
   return (request, response) => {
-    if (!answer(request, response)) ordinary(request, response);
+    const { method } = request;
+    const isRead = (method === 'GET' || method === 'HEAD') && !isClosing();
+    if (!isRead || !(answerCached(request, response) || read(request, response))) ordinary(request, response);
   };
-}
-
-/** The recorded part of a hot request. The address is computed only for a line in the log. */
-class HotRequest implements RecordedRequest {
-  readonly id: string;
-  readonly grant: Grant;
-  readonly tier = 'memory';
-  readonly #raw: IncomingMessage;
-  readonly #addressOf: AddressOf;
-
-  constructor(raw: IncomingMessage, id: string, grant: Grant, addressOf: AddressOf) {
-    this.#raw = raw;
-    this.id = id;
-    this.grant = grant;
-    this.#addressOf = addressOf;
-  }
-
-  get method(): string {
-    return this.#raw.method ?? '';
-  }
-
-  get ip(): string {
-    return this.#addressOf(this.#raw);
-  }
 }

@@ -50,7 +50,8 @@ export class PreparedAnswer {
     const { body } = this.#answer;
     const coding = codingFor(request, body);
     this.#codings[coding] ??= new PreparedCoding(this.#answer, coding);
-    const { tag, head, headUnmodified, payload } = this.#codings[coding];
+    const prepared = this.#codings[coding];
+    const { tag, head, payload } = prepared;
     const matching = unmodifiedTag(request, body, tag);
     if (matching === undefined) {
       response.writeHead(200, complete(head, requestId, also));
@@ -58,7 +59,7 @@ export class PreparedAnswer {
       else response.end(payload, 'latin1');
       return 200;
     }
-    const unmodified = matching === tag ? headUnmodified : headOf(this.#answer, ['etag', matching]);
+    const unmodified = matching === tag ? prepared.unmodified(this.#answer) : headOf(this.#answer, matching);
     response.writeHead(304, complete(unmodified, requestId, also));
     response.end();
     return 304;
@@ -73,32 +74,44 @@ class PreparedCoding {
   /** The bytes, or a text with one character for each byte. */
   readonly payload: Buffer | string;
   readonly #coding: Coding;
-  head: Head = [];
-  headUnmodified: Head = [];
+  head: Head;
+  #unmodified: Head | undefined;
 
   constructor(answer: Answer, coding: Coding) {
     const bytes = answer.body[coding] ?? answer.body.identity;
     this.tag = entityTag(answer.body.hash, coding);
     this.payload = bytes.length <= MAX_TEXT_BYTES ? bytes.toString('latin1') : bytes;
     this.#coding = coding;
-    this.setHeads(answer);
+    this.head = this.#headOf(answer);
   }
 
   setHeads(answer: Answer): void {
-    const fields = ['etag', this.tag, 'content-type', 'application/json'];
-    if (this.#coding !== 'identity') fields.push('content-encoding', this.#coding);
-    fields.push('content-length', String(this.payload.length));
-    this.head = headOf(answer, fields);
-    this.headUnmodified = headOf(answer, ['etag', this.tag]);
+    this.head = this.#headOf(answer);
+    this.#unmodified = undefined;
+  }
+
+  /** Returns the fields of a 304. */
+  unmodified(answer: Answer): Head {
+    this.#unmodified ??= headOf(answer, this.tag);
+    return this.#unmodified;
+  }
+
+  #headOf(answer: Answer): Head {
+    const head = headOf(answer, this.tag);
+    head.push('content-type', 'application/json');
+    if (this.#coding !== 'identity') head.push('content-encoding', this.#coding);
+    head.push('content-length', String(this.payload.length));
+    return head;
   }
 }
 
-function headOf({ tier, asOf, currency }: Answer, fields: readonly string[]): Head {
+/** Returns the fields of a 304. Those of a 200 follow them. */
+function headOf({ tier, asOf, currency }: Answer, tag: string): Head {
   const head = ['x-request-id', '', 'cache-control', 'private, no-cache'];
   head.push('vary', 'Authorization, Accept-Encoding', 'fleetbook-tier', tier);
   if (asOf !== undefined) head.push('fleetbook-as-of', asOf);
   if (currency !== undefined) head.push('fleetbook-currency', currency);
-  head.push(...fields);
+  head.push('etag', tag);
   return head;
 }
 

@@ -20,12 +20,27 @@ export type Values<P extends Parameters> = { readonly [K in keyof P]: z.output<P
 
 const ABOUT = z.registry<About>();
 const LARGEST_ID = 2_147_483_647;
-const DIGITS = z.string().regex(/^(?:0|[1-9][0-9]{0,9})$/);
+const DIGITS = /^(?:0|[1-9][0-9]{0,9})$/;
 
 /** An integer in decimal digits, without sign, blank, leading zero or exponent. */
 function integer(minimum: number, maximum: number) {
   const value = z.int().check(z.gte(minimum), z.lte(maximum));
-  return z.codec(DIGITS, value, { decode: Number, encode: String });
+  const schema = z.codec(z.string().regex(DIGITS), value, { decode: Number, encode: String });
+  LIMITS.set(schema, [minimum, maximum]);
+  return schema;
+}
+
+const LIMITS = new WeakMap<z.ZodType, readonly [minimum: number, maximum: number]>();
+
+/** Returns a function that parses a text as the schema does; undefined for an invalid one. Integers are most, and need no zod. */
+export function textParser(schema: z.ZodType): (text: string) => unknown {
+  const limits = LIMITS.get(schema);
+  if (!limits) return (text) => schema.safeParse(text).data;
+  const [minimum, maximum] = limits;
+  return (text) => {
+    const value = DIGITS.test(text) ? Number(text) : Number.NaN;
+    return value >= minimum && value <= maximum ? value : undefined;
+  };
 }
 
 export function idParameter(about: Omit<About, 'expected'>) {

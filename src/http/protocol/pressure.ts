@@ -10,12 +10,15 @@ const SAMPLE_MS = 1000;
 /** Milliseconds between two measurements, which each measured delay contains. */
 const RESOLUTION_MS = 10;
 
+/** Returns true while the event loop is late. */
+export type IsLate = () => boolean;
+
 /**
  * Measures without a file: a process that runs out of files must not end for it.
  * @param maxEventLoopDelayMs largest average delay of a sample (ms); 0 for no limit
  */
-export function refuseUnderPressure(app: FastifyInstance, maxEventLoopDelayMs: number): onRequestHookHandler {
-  if (maxEventLoopDelayMs === 0) return (_request, _reply, done) => done();
+export function watchEventLoop(app: FastifyInstance, maxEventLoopDelayMs: number): IsLate {
+  if (maxEventLoopDelayMs === 0) return () => false;
   const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   let isLate = false;
   delays.enable();
@@ -32,8 +35,12 @@ export function refuseUnderPressure(app: FastifyInstance, maxEventLoopDelayMs: n
     delays.disable();
     done();
   });
+  return () => isLate;
+}
+
+export function refuseUnderPressure(isLate: IsLate): onRequestHookHandler {
   return (_request, _reply, done) => {
-    if (isLate) done(new Overloaded('the event loop is late'));
+    if (isLate()) done(new Overloaded('the event loop is late'));
     else done();
   };
 }
