@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { syncRates } from '../../src/sync/rates.ts';
-import { retireSource } from '../../src/sync/runs/retire.ts';
+import { retireSource } from '../../src/sync/runs/retire-source.ts';
 import { registerSource } from '../../src/sync/runs/run.ts';
 import { runCommand } from '../support/run-command.ts';
 import { cluster } from '../sync/clusters/rows.ts';

@@ -11,7 +11,7 @@ import type { Decider, Way } from '../../src/domain/operator.ts';
 import { SCOPES } from '../../src/domain/scope.ts';
 import { auditRecords } from '../../src/features/console/queries/audit.ts';
 import { disableSource, enableSource } from '../../src/sync/runs/disabled.ts';
-import { retireSource } from '../../src/sync/runs/retire.ts';
+import { retireSource } from '../../src/sync/runs/retire-source.ts';
 import { type HeldScene, LINODE, openHeldScene } from '../app/held-scene.ts';
 import { cluster } from '../sync/clusters/rows.ts';
 import { OPERATOR, offer, offers, region } from '../sync/scene.ts';

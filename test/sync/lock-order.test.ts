@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Connection } from '../../src/db/connection/connect.ts';
 import { deleteOrganization } from '../../src/db/organizations.ts';
-import { retireSource } from '../../src/sync/runs/retire.ts';
+import { retireSource } from '../../src/sync/runs/retire-source.ts';
 import { untilWaiting as untilWaitingIn } from '../support/waiting.ts';
 import { cluster, disk } from './clusters/rows.ts';
 import { databasePlan, LAX, OPERATOR, offer, openScene, region, type Scene } from './scene.ts';

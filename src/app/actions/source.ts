@@ -7,7 +7,7 @@ import type { RequestedRun } from '../../domain/run.ts';
 import { latestSlot } from '../../domain/schedule.ts';
 import { type Disabled, endPause, disableSource as storeDisabled } from '../../sync/runs/disabled.ts';
 import { liveRunOf } from '../../sync/runs/live.ts';
-import { type Retirement, retireSource as storeRetirement } from '../../sync/runs/retire.ts';
+import { type Retirement, retireSource as storeRetirement } from '../../sync/runs/retire-source.ts';
 import { registerSource } from '../../sync/runs/run.ts';
 import { requestAttempt } from '../../sync/runs/slots.ts';
 import { publishNow, type Writing } from './publish.ts';

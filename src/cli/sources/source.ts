@@ -8,7 +8,7 @@ import type { Environment } from '../../config/source-config.ts';
 import { sourceSettings } from '../../config/source-settings.ts';
 import { type RegionsPage, sourceRegions, storedSources } from '../../db/sources.ts';
 import { COUNTED, originInWords, type SourceSetting } from '../../domain/source.ts';
-import { previewRetirement, type Retirement } from '../../sync/runs/retire.ts';
+import { previewRetirement, type Retirement } from '../../sync/runs/retire-source.ts';
 import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
 import { openDatabase } from '../terminal/open.ts';
 import { openWorker } from '../terminal/open-worker.ts';

@@ -13,7 +13,7 @@ import { renameUser } from '../../../src/db/users.ts';
 import { pruneFeed } from '../../../src/features/feed/append-changes.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { mastersOf } from '../../../src/redis/redis.ts';
-import { retireSource } from '../../../src/sync/runs/retire.ts';
+import { retireSource } from '../../../src/sync/runs/retire-source.ts';
 import { openScene, type TestReader } from '../../snapshot/scene.ts';
 import { runs } from '../../support/random.ts';
 import { until } from '../../support/until.ts';

@@ -8,7 +8,7 @@ import { loadContent, loadRegion, loadRegionVersions } from '../../../src/snapsh
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { saveCatalogue } from '../../../src/sync/catalogue/held-items.ts';
 import { adoptCurrency } from '../../../src/sync/currency.ts';
-import { retireSource } from '../../../src/sync/runs/retire.ts';
+import { retireSource } from '../../../src/sync/runs/retire-source.ts';
 import { ACME, OPERATOR, offer, offers, openScene, region, type Scene } from '../scene.ts';
 
 let scene: Scene;

@@ -3,7 +3,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { machineChanges } from '../../../src/features/console/queries/changes.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { discontinueEnded } from '../../../src/sync/catalogue/end-of-sale.ts';
-import { retireSource } from '../../../src/sync/runs/retire.ts';
+import { retireSource } from '../../../src/sync/runs/retire-source.ts';
 import { LAX, OPERATOR, offer, openScene, region, type Scene } from '../scene.ts';
 
 let scene: Scene;

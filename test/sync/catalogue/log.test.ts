@@ -11,7 +11,7 @@ import {
 } from '../../../src/features/console/queries/changes.ts';
 import { runRecord, sourceRuns } from '../../../src/features/console/queries/runs.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
-import { retireSource } from '../../../src/sync/runs/retire.ts';
+import { retireSource } from '../../../src/sync/runs/retire-source.ts';
 import { pruneRuns } from '../../../src/sync/runs/run.ts';
 import { runs } from '../../support/random.ts';
 import { cluster } from '../clusters/rows.ts';

@@ -11,7 +11,7 @@ import {
   clusterChanges,
 } from '../../../src/features/console/queries/changes.ts';
 import { sourceRuns } from '../../../src/features/console/queries/runs.ts';
-import { retireSource } from '../../../src/sync/runs/retire.ts';
+import { retireSource } from '../../../src/sync/runs/retire-source.ts';
 import { runs } from '../../support/random.ts';
 import { LAX, OPERATOR, openScene, type Scene } from '../scene.ts';
 import { cluster, disk } from './rows.ts';

@@ -2,7 +2,7 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { sourceStatus } from '../../../src/db/sources.ts';
 import { loadContent } from '../../../src/snapshot/document/load.ts';
-import { previewRetirement, retireSource } from '../../../src/sync/runs/retire.ts';
+import { previewRetirement, retireSource } from '../../../src/sync/runs/retire-source.ts';
 import { databasePlan, OPERATOR, offer, openScene, region, type Scene } from '../scene.ts';
 
 let scene: Scene;

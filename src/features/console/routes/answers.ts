@@ -12,7 +12,7 @@ import type { CatalogueDiff } from '../../../sync/catalogue/match.ts';
 import type { CataloguePreview, PreviewRow } from '../../../sync/catalogue/preview.ts';
 import type { ClusterDiff } from '../../../sync/clusters/match.ts';
 import type { ClusterPreview, ClusterPreviewRow } from '../../../sync/clusters/preview.ts';
-import type { Retirement } from '../../../sync/runs/retire.ts';
+import type { Retirement } from '../../../sync/runs/retire-source.ts';
 import type { RunCounts } from '../../../sync/runs/run.ts';
 import type { BatchTrail } from '../queries/batches.ts';
 import type { RunDiff } from '../queries/changes.ts';

@@ -8,7 +8,7 @@ import { deciderOf } from '../../../ops/access.ts';
 import { Conflict, found, NotFound, readBody } from '../../../ops/parameters.ts';
 import { enableSource } from '../../../sync/runs/disabled.ts';
 import { cancelRun } from '../../../sync/runs/live.ts';
-import { previewRetirement, type Retirement } from '../../../sync/runs/retire.ts';
+import { previewRetirement, type Retirement } from '../../../sync/runs/retire-source.ts';
 import type { CancelledRun, Retired, RetirementAnswer, ShownSetting, Switched } from './answers.ts';
 import type { ConsoleContext } from './context.ts';
 

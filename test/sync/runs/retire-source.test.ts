@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { pendingBatches } from '../../../src/db/held-batches.ts';
 import { writeRates } from '../../../src/db/prices/currency.ts';
 import { loadContent } from '../../../src/snapshot/document/load.ts';
-import { previewRetirement, retireSource } from '../../../src/sync/runs/retire.ts';
+import { previewRetirement, retireSource } from '../../../src/sync/runs/retire-source.ts';
 import { finishRun, registerSource } from '../../../src/sync/runs/run.ts';
 import { cluster } from '../clusters/rows.ts';
 import { OPERATOR, offer, offers, openScene, region, type Scene } from '../scene.ts';
