@@ -229,15 +229,17 @@ class Strangers {
   overdue(): (readonly [Socket, Stranger])[] {
     const limit = performance.now() - this.#idleMs;
     const excess = new Map<string, number>();
-    return [...this.#all]
-      .filter(([socket, { address, open, since, bytes }]) => {
-        if (since >= limit) return false;
-        if (open === 0) return socket.bytesRead === bytes;
-        const left = excess.get(address) ?? this.#count(address) - this.#ofAddress;
-        excess.set(address, left - 1);
-        return left > 0;
-      })
-      .map(([socket, stranger]) => [socket, { ...stranger }]);
+    const due: (readonly [Socket, Stranger])[] = [];
+    const isDue = (socket: Socket, { address, open, bytes }: Stranger) => {
+      if (open === 0) return socket.bytesRead === bytes;
+      const left = excess.get(address) ?? this.#count(address) - this.#ofAddress;
+      excess.set(address, left - 1);
+      return left > 0;
+    };
+    // There may be thousands, and few of them are due.
+    for (const [socket, stranger] of this.#all)
+      if (stranger.since < limit && isDue(socket, stranger)) due.push([socket, { ...stranger }]);
+    return due;
   }
 
   /** Whether nothing happened on a connection since. */
