@@ -21,6 +21,8 @@ export interface Loaded {
 
 /** Requests under way. */
 const LANES = 4;
+/** Milliseconds between two attempts: with a 503 the server protects itself. */
+const PAUSE_MS = 100;
 /** Streams that are opened at once. */
 const AT_ONCE = 100;
 /** Ordinary searches and the most expensive ones, see bench/search/questions.ts. */
@@ -84,13 +86,14 @@ async function listCosts(): Promise<void> {
   }
 }
 
-/** Reads an answer. A 503 says that the server protects itself, and the client waits. @returns its text, if wanted */
+/** Reads an answer. @returns its text, if wanted */
 function get(path: string, wantsText = false): Promise<string> {
   return new Promise((resolve, reject) => {
     const done = (answer: IncomingMessage, text: string) => {
       if (answer.statusCode === 200) loaded.answers += 1;
       if (answer.statusCode === 200) resolve(text);
-      else if (answer.statusCode === 503) setTimeout(() => get(path, wantsText).then(resolve, reject), 100);
+      else if (answer.statusCode === 503)
+        setTimeout(() => get(path, wantsText).then(resolve, reject), PAUSE_MS);
       else reject(new Error(`${path} is answered with ${answer.statusCode}`));
     };
     request({ host: '127.0.0.1', port: task.port, path, headers, agent }, (answer) => {
@@ -124,6 +127,7 @@ function openStream(): Promise<Socket> {
     socket.once('data', (first: Buffer) => {
       const status = first.toString('latin1', 9, 12);
       if (status === '200') resolve(socket);
+      else if (status === '503') setTimeout(() => openStream().then(resolve, reject), PAUSE_MS);
       else reject(new Error(`a stream is answered with ${status}`));
     });
     socket.on('data', (part: Buffer) => {
