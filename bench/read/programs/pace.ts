@@ -39,7 +39,8 @@ await new Promise<void>((resolve) => {
   const turn = () => {
     const now = performance.now();
     while (next <= now && next < ends) {
-      const connection = idle.pop();
+      // In turn at a low rate: the server closes connections that never send a request.
+      const connection = task.sleeps ? idle.shift() : idle.pop();
       if (!connection) break;
       connection.due = task.sleeps ? now : next;
       connection.left = -1;
