@@ -88,20 +88,12 @@ async function versionRows(sql: Sql, name: DocumentName): Promise<readonly { ver
   }
 }
 
-/** Tokens of one statement, whose rows are parsed in less than a millisecond. */
-const TOKENS_AT_ONCE = 200;
-
 /** Reads the versions of tokens by their SHA-256 (hexadecimal), without unknown tokens. */
 export async function loadTokenVersions(sql: Sql, hashes: readonly string[]): Promise<Map<string, number>> {
-  const found = new Map<string, number>();
-  for (let from = 0; from < hashes.length; from += TOKENS_AT_ONCE) {
-    const rows = await sql<{ hash: string; version: string }[]>`
-      select hash, t.version
-      from unnest(${hashes.slice(from, from + TOKENS_AT_ONCE)}::text[]) hash
-      cross join lateral authenticate_token(decode(hash, 'hex')) t`;
-    for (const { hash, version } of rows) found.set(hash, Number(version));
-  }
-  return found;
+  const rows = await sql<{ hash: string; version: string }[]>`
+    select hash, t.version
+    from unnest(${[...hashes]}::text[]) hash cross join lateral authenticate_token(decode(hash, 'hex')) t`;
+  return new Map(rows.map(({ hash, version }) => [hash, Number(version)]));
 }
 
 const numberOf = (text: string | undefined): number | undefined =>

@@ -10,11 +10,12 @@
  */
 import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import type { Logger } from 'pino';
 import { withTimeout } from '../../domain/clock.ts';
 import { messageOf } from '../../domain/errors.ts';
+import { Slice } from '../../domain/event-loop.ts';
 import { decodeDocument, encodeLoaded, FORMAT } from '../document/format.ts';
 import type { Documents, RecalledDump } from './documents.ts';
 import type { DumpContent, DumpedDocument } from './memory.ts';
@@ -24,7 +25,7 @@ export interface DumpOptions {
   readonly folder: string;
   readonly documents: Pick<Documents, 'dump' | 'recall'>;
   readonly logger: Logger;
-  /** Bytes of the file. The documents that were used longest ago are left out. */
+  /** Bytes of the file. The documents that were read last are left out. */
   readonly limit: number;
   readonly everyMs?: number;
 }
@@ -35,10 +36,10 @@ const PAUSE_FACTOR = 19;
 /** Unchanged documents that were confirmed since are written again after this time (ms). */
 const CONFIRM_EVERY_MS = 60_000;
 const LAST_WRITE_MS = 2000;
-/** Bytes that are encoded or decoded between two turns of the event loop. */
-const AT_ONCE = 1_000_000;
-/** Documents that are compared between two turns: memory may have hundreds of thousands. */
-const DOCUMENTS_AT_ONCE = 500;
+/** Bytes of one write. */
+const WRITTEN_AT_ONCE = 256_000;
+/** Milliseconds of a slice, which ends with a document: some of them are large. */
+const SLICE_MS = 0.5;
 const MAGIC = `fleetbook dump 1 ${FORMAT}\n`;
 const CHECKSUM_LENGTH = 8;
 
@@ -128,23 +129,13 @@ export class Dump implements AsyncDisposable {
 async function stateOf({ lineage, documents }: DumpContent): Promise<string> {
   let sum = 0;
   let at = 0;
-  for await (const each of inTurns(documents)) {
+  const slice = new Slice(SLICE_MS);
+  for (const each of documents) {
     sum += crc32(`${each.id} ${each.document.version}`);
     at = Math.max(at, each.at);
+    if (slice.isOver) await slice.next();
   }
   return `${lineage} ${sum} ${Math.floor(at / CONFIRM_EVERY_MS)}`;
-}
-
-/** Yields with turns of the event loop in between. */
-async function* inTurns<T>(all: Iterable<T>): AsyncGenerator<T> {
-  let since = 0;
-  for (const each of all) {
-    yield each;
-    since += 1;
-    if (since < DOCUMENTS_AT_ONCE) continue;
-    since = 0;
-    await nextTurn();
-  }
 }
 
 /** @throws an error that says why the file cannot be used, or that of the disk */
@@ -163,7 +154,7 @@ async function readDump(path: string, limit: number): Promise<RecalledDump> {
   };
   const { lineage } = takeLine();
   const documents: DumpedDocument[] = [];
-  let decoded = 0;
+  const slice = new Slice(SLICE_MS);
   while (offset < end) {
     const { id, at, asOf, length } = takeLine();
     const document = decodeDocument(id, file.subarray(offset, offset + length));
@@ -172,10 +163,7 @@ async function readDump(path: string, limit: number): Promise<RecalledDump> {
     document.detach();
     documents.push({ id, document, at, asOf });
     offset += length;
-    decoded += length;
-    if (decoded < AT_ONCE) continue;
-    decoded = 0;
-    await nextTurn();
+    if (slice.isOver) await slice.next();
   }
   return { lineage, documents };
 }
@@ -197,14 +185,17 @@ async function writeDump(path: string, { lineage, documents }: DumpContent, limi
       await file.appendFile(bytes);
     };
     let waiting = 0;
-    for await (const { id, document, at, asOf } of inTurns(documents)) {
+    const slice = new Slice(SLICE_MS);
+    for (const { id, document, at, asOf } of documents) {
       if (size + waiting + document.size > limit) break;
       const value = encodeLoaded(id, document);
       parts.push(Buffer.from(`${JSON.stringify({ id, at, asOf, length: value.length })}\n`), value);
       waiting += value.length;
-      if (waiting < AT_ONCE) continue;
-      waiting = 0;
-      await flush();
+      if (waiting >= WRITTEN_AT_ONCE) {
+        waiting = 0;
+        await flush();
+      }
+      if (slice.isOver) await slice.next();
     }
     await flush();
     await file.appendFile(checksum(crc));

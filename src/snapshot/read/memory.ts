@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { inSlices } from '../../domain/event-loop.ts';
 import { Unavailable } from '../document/answer.ts';
 import type { Document } from '../document/document.ts';
 import type { DocumentName } from '../document/keys.ts';
@@ -115,7 +116,7 @@ export interface DumpedDocument {
 
 export interface DumpContent {
   readonly lineage: string;
-  /** The most recently used first. */
+  /** The first read one first. */
   readonly documents: Iterable<DumpedDocument>;
 }
 
@@ -129,9 +130,16 @@ export interface DocumentMemoryOptions {
   readonly onInvalidate: (id: string) => void;
 }
 
+const sizeOf = ({ document }: Entry): number => (document?.size ?? 0) + BYTES_PER_DOCUMENT;
+
 export class DocumentMemory implements DocumentListener {
   readonly #options: DocumentMemoryOptions;
-  #documents: LRUCache<string, Entry>;
+  readonly #documents: LRUCache<string, Entry>;
+  /** Bytes of the documents. */
+  #limit: number;
+  #evicting: Promise<void> | undefined;
+  /** Of the documents. A walk through the LRU has no place to go on from after a pause. */
+  readonly #ids = new Set<string>();
   readonly #unknownTokens: LRUCache<string, Entry>;
   /** Tokens of a former lineage that were not read since. */
   readonly #formerTokens = new Set<string>();
@@ -141,30 +149,50 @@ export class DocumentMemory implements DocumentListener {
 
   constructor(options: DocumentMemoryOptions) {
     this.#options = options;
-    this.#documents = this.#newDocuments(options.memoryLimit);
+    this.#limit = Math.max(1, Math.floor(options.memoryLimit));
+    this.#documents = new LRUCache({
+      maxSize: this.#limit,
+      sizeCalculation: sizeOf,
+      dispose: (_, id, reason) => {
+        if (reason !== 'set') this.#ids.delete(id);
+        if (!this.#isResizing) options.onInvalidate(id);
+      },
+    });
     this.#unknownTokens = new LRUCache({
       maxSize: Math.max(16 * BYTES_PER_ENTRY, Math.floor(options.unknownTokensLimit)),
       sizeCalculation: () => BYTES_PER_ENTRY,
     });
   }
 
-  #newDocuments(bytes: number): LRUCache<string, Entry> {
-    return new LRUCache({
-      maxSize: Math.max(1, Math.floor(bytes)),
-      sizeCalculation: ({ document }) => (document?.size ?? 0) + BYTES_PER_DOCUMENT,
-      dispose: (_, id) => {
-        if (!this.#isResizing) this.#options.onInvalidate(id);
-      },
+  /** Sets the limit in bytes, at most that of the options. The documents that were used last stay. */
+  resize(bytes: number): void {
+    this.#limit = Math.max(1, Math.floor(bytes));
+    this.#evict();
+  }
+
+  /** Evicts documents until the limit holds, in slices: there may be many thousands. */
+  #evict(): void {
+    if (this.#evicting || this.#documents.calculatedSize <= this.#limit) return;
+    this.#evicting = inSlices(this.#evictions()).finally(() => {
+      this.#evicting = undefined;
     });
   }
 
-  /** Sets the limit in bytes. The documents that were used last stay. */
-  resize(bytes: number): void {
-    if (this.#documents.maxSize === Math.max(1, Math.floor(bytes))) return;
-    const before = this.#documents;
-    this.#documents = this.#newDocuments(bytes);
-    // The least recently used first: later ones evict it.
-    for (const [id, entry] of [...before.entries()].reverse()) this.#documents.set(id, entry);
+  *#evictions(): Generator<void, void> {
+    while (this.#documents.calculatedSize > this.#limit) {
+      this.#documents.pop();
+      yield;
+    }
+  }
+
+  #insert(id: string, entry: Entry): void {
+    // The LRU does the same at its own limit: such a document would evict all others.
+    if (sizeOf(entry) > this.#limit) this.#documents.delete(id);
+    else {
+      this.#documents.set(id, entry);
+      this.#ids.add(id);
+    }
+    this.#evict();
   }
 
   get size(): number {
@@ -181,16 +209,11 @@ export class DocumentMemory implements DocumentListener {
     return entry;
   }
 
-  /** Returns the tokens that were used since the last call, with their versions. */
-  takeUsedTokens(): Map<string, number> {
+  /** Returns the tokens that were used since the last call. */
+  takeUsedTokens(): ReadonlySet<string> {
     const used = this.#usedTokens;
     this.#usedTokens = new Set();
-    const versions = new Map<string, number>();
-    for (const id of used) {
-      const version = this.getAny(id)?.version;
-      if (version !== undefined) versions.set(id, version);
-    }
-    return versions;
+    return used;
   }
 
   /** Notes that Postgres had this version at this time (ms). */
@@ -235,12 +258,12 @@ export class DocumentMemory implements DocumentListener {
   }
 
   /**
-   * Yields the documents without a newer announced version, the most recently used first. Memory may change between two of
+   * Yields the documents without a newer announced version, the first read one first. Memory may change between two of
    * them: each has the state of its own turn.
    */
   *dump(): Generator<DumpedDocument> {
     const { rules } = this.#options;
-    for (const id of [...this.#documents.keys()]) {
+    for (const id of this.#ids) {
       const entry = this.#documents.peek(id);
       if (!entry?.document || entry.epoch === OUTDATED || !rules.isYoung(entry, kindOf(id))) continue;
       yield { id, document: entry.document, at: rules.confirmedAt(entry), asOf: this.#timeOf(id, entry) };
@@ -250,7 +273,7 @@ export class DocumentMemory implements DocumentListener {
   /** Stores documents of an earlier process that are young enough. Returns how many. */
   insertRecalled(dumped: readonly DumpedDocument[]): number {
     let stored = 0;
-    for (const { id, document, at, asOf } of dumped.toReversed()) {
+    for (const { id, document, at, asOf } of dumped) {
       const entry: Entry = { document, epoch: RECALLED, at, asOf };
       if (this.#documents.has(id) || !this.#options.rules.isYoung(entry, kindOf(id))) continue;
       this.#store(id, entry);
@@ -279,7 +302,7 @@ export class DocumentMemory implements DocumentListener {
 
   #store(id: string, entry: Entry): void {
     const { document } = entry;
-    this.#documents.set(id, entry);
+    this.#insert(id, entry);
     document?.onGrowth(() => this.#resize(id, document));
   }
 
@@ -314,7 +337,7 @@ export class DocumentMemory implements DocumentListener {
     this.#isResizing = true;
     this.#documents.delete(id);
     this.#isResizing = false;
-    this.#documents.set(id, entry);
+    this.#insert(id, entry);
     // A document larger than the limit is evicted.
     if (!this.#documents.has(id)) this.#options.onInvalidate(id);
   }

@@ -527,7 +527,7 @@ describe('the file', () => {
     expect(has(`clusters:${other}`)).toBe(true);
   });
 
-  it('has the documents that were used last, as many as the limit allows', async () => {
+  it('has the documents that were read first, as many as the limit allows', async () => {
     const reader = await served({ dumpLimit: 12_000 });
     const { size } = statSync(file());
     expect(size).toBeLessThan(13_000);
