@@ -37,7 +37,7 @@ const PAUSE_FACTOR = 19;
 const CONFIRM_EVERY_MS = 60_000;
 const LAST_WRITE_MS = 2000;
 /** Bytes of one write. */
-const WRITTEN_AT_ONCE = 256_000;
+const WRITTEN_AT_ONCE = 64_000;
 /** Milliseconds of a slice, which ends with a document: some of them are large. */
 const SLICE_MS = 0.5;
 const MAGIC = `fleetbook dump 1 ${FORMAT}\n`;
