@@ -30,7 +30,7 @@ const COUNT = 20_000;
 /** Largest accepted ratio of a constant to the measured value. */
 const SLACK = 1.5;
 
-const subscription = {
+const link = {
   linked: true,
   epoch: 1,
   confirmedAt: () => 0,
@@ -65,7 +65,7 @@ async function perEntry(
 
 function memory(): DocumentMemory {
   return new DocumentMemory({
-    rules: new Consistency({ subscription, now: Date.now, staleLimitMs: 0, tokenStaleLimitMs: 0 }),
+    rules: new Consistency({ link, now: Date.now, staleLimitMs: 0, tokenStaleLimitMs: 0 }),
     freshness: { timeOf: () => undefined },
     memoryLimit: 1e9,
     unknownTokensLimit: 1e9,
@@ -160,7 +160,7 @@ async function responses() {
 
 async function pages() {
   const entries = new MachineRegions({
-    subscription,
+    link,
     postgres: {} as PostgresReads,
     now: Date.now,
     memoryLimit: 1e9,

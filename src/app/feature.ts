@@ -63,7 +63,7 @@ export interface ReaderContext {
   readonly logger: Logger;
   readonly closing: Disposer;
   readonly documents: Documents;
-  readonly subscription: CacheLink;
+  readonly link: CacheLink;
   readonly memory: MemoryBudget;
   readonly market: Market;
   /** Opens connections to the readers' database for the feature alone. @param connections how many at most */

@@ -10,7 +10,7 @@ const OVERDUE_RETRY_AFTER_S = 60;
 
 export function sourceFinder(
   { freshness }: Pick<Documents, 'freshness'>,
-  subscription: Pick<CacheLink, 'commands'>,
+  link: Pick<CacheLink, 'commands'>,
   now: () => number = Date.now,
 ): FindSource {
   let schedules: Promise<Record<string, string> | undefined> | undefined;
@@ -18,7 +18,7 @@ export function sourceFinder(
   const readSchedules = async () => {
     if (performance.now() - readAt > READ_EVERY_MS) {
       readAt = performance.now();
-      schedules = subscription.commands.run((redis) => redis.hgetall(SCHEDULES_KEY));
+      schedules = link.commands.run((redis) => redis.hgetall(SCHEDULES_KEY));
     }
     return schedules;
   };

@@ -44,7 +44,7 @@ const COLOURS: Readonly<Record<string, Parameters<typeof styleText>[0]>> = {
 const MISTAKES: readonly unknown[] = ['TypeError', 'RangeError', 'ReferenceError', 'SyntaxError'];
 
 /**
- * Returns e.g. `16:13:30 serve[29452] warn  the link to the cache is down (why="the subscription was cut")`: local time,
+ * Returns e.g. `16:13:30 serve[29452] warn  the link to the cache is down (why="the connection for the stream was closed")`: local time,
  * process, level, message, error message and other fields, then the lines of a stack. Control characters are escaped.
  * @param json an entry of pino; any other text is returned, escaped
  */

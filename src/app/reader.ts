@@ -92,7 +92,7 @@ export async function composeReader(
   const store = open(database, settings.POSTGRES_READS);
   const staleLimitMs = settings.STALE_LIMIT * 1000;
   const cache = cacheRedis(config);
-  const subscription = closing.use(
+  const link = closing.use(
     new CacheLink({
       commands: withFence(openLoggedRedis(cache, 'reader', logger)),
       stream: openLoggedRedis(cache, 'stream', logger),
@@ -105,7 +105,7 @@ export async function composeReader(
   const tokenUse = closing.use(new TokenUse({ db: (primary ?? store).db, logger }));
   const documents = new Documents({
     postgres: replica?.source ?? store,
-    subscription,
+    link,
     logger,
     memory,
     onUnusable,
@@ -126,7 +126,7 @@ export async function composeReader(
       logger,
       closing,
       documents,
-      subscription,
+      link,
       memory,
       openReads: (connections) => open(database, connections).reads,
     }),
@@ -146,8 +146,8 @@ export async function composeReader(
       for (const { addMetrics } of await parts()) addMetrics?.(registry);
     },
     responses: new ResponseCache(documents, memory.responses),
-    findSource: sourceFinder(documents, subscription),
-    readiness: () => readiness(documents, subscription, dump),
+    findSource: sourceFinder(documents, link),
+    readiness: () => readiness(documents, link, dump),
     [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
   };
 }
@@ -161,9 +161,9 @@ async function openFeatures(context: Omit<ReaderContext, 'market'>): Promise<Rea
     await nextTurn();
     openers.push(await read());
   }
-  const { config, documents, subscription, logger, memory } = context;
+  const { config, documents, link, logger, memory } = context;
   const staleLimitMs = config.settings.STALE_LIMIT * 1000;
-  const market = openMarket({ documents, subscription, logger, memory, staleLimitMs });
+  const market = openMarket({ documents, link, logger, memory, staleLimitMs });
   return openers.map((openPart) => openPart({ ...context, market }));
 }
 
@@ -181,11 +181,7 @@ async function addDumpSeries(registry: Registry, dump: Dump): Promise<void> {
 }
 
 /** @param dump adds the tier, by which a monitor sees that the reader answers from its dump, and a failed write of the dump */
-async function readiness(
-  documents: Documents,
-  subscription: CacheLink,
-  dump: Pick<Dump, 'isFailing'> | undefined,
-) {
+async function readiness(documents: Documents, link: CacheLink, dump: Pick<Dump, 'isFailing'> | undefined) {
   let catalogue = 'ok';
   let tier: Tier | undefined;
   try {
@@ -193,7 +189,7 @@ async function readiness(
   } catch (error) {
     catalogue = error instanceof Unavailable ? error.message : 'cannot be read';
   }
-  const cache = cacheState(subscription);
+  const cache = cacheState(link);
   const checks = {
     catalogue,
     cache,

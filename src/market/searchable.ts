@@ -24,7 +24,7 @@ export interface SearchCounts {
 
 export interface SearchableOptions {
   readonly documents: Documents;
-  readonly subscription: CacheLink;
+  readonly link: CacheLink;
   readonly logger: Logger;
   readonly now?: (() => number) | undefined;
   /** Most bytes of the index, a part of the memory for documents. */
@@ -124,12 +124,12 @@ export class Searchable {
   }
 
   #isLinked(): boolean {
-    const { subscription } = this.#options;
-    return subscription.linked && this.#epoch === subscription.epoch;
+    const { link } = this.#options;
+    return link.linked && this.#epoch === link.epoch;
   }
 
   #isCurrent(): boolean {
-    const { linked, epoch } = this.#options.subscription;
+    const { linked, epoch } = this.#options.link;
     if (this.#isBehind() || this.#epoch !== epoch) return false;
     return linked || this.#now() - this.#knownAt() <= UNLINKED_MAX_AGE_MS;
   }
@@ -146,7 +146,7 @@ export class Searchable {
 
   /** Returns when the index was last equal to the cache or Postgres. */
   #knownAt(): number {
-    return Math.max(this.#confirmedAt, this.#options.subscription.confirmedAt(this.#epoch));
+    return Math.max(this.#confirmedAt, this.#options.link.confirmedAt(this.#epoch));
   }
 
   #onPublished(id: string, version: number): void {
@@ -208,9 +208,9 @@ export class Searchable {
   }
 
   async #read(): Promise<void> {
-    const { subscription, documents } = this.#options;
+    const { link, documents } = this.#options;
     const stamps = await documents.freshness.begin();
-    const { epoch } = subscription;
+    const { epoch } = link;
     const generation = this.#generation;
     const at = this.#now();
     const isComplete = this.#shown !== undefined && this.#isLinked();

@@ -9,10 +9,15 @@ const line = (fields: object, style = PLAIN) => readableLine(JSON.stringify({ ..
 describe('a log entry on a terminal', () => {
   it('is one line: the local time of day, process, level, message and fields', () => {
     vi.stubEnv('TZ', 'Asia/Kolkata');
-    const printed = line({ level: 40, why: 'the subscription was cut', tries: 3, msg: 'the link is down' });
+    const printed = line({
+      level: 40,
+      why: 'the connection for the stream was closed',
+      tries: 3,
+      msg: 'the link is down',
+    });
     vi.unstubAllEnvs();
     expect(printed).toBe(
-      '21:43:30 serve[29452] warn  the link is down (why="the subscription was cut" tries=3)\n',
+      '21:43:30 serve[29452] warn  the link is down (why="the connection for the stream was closed" tries=3)\n',
     );
   });
 

@@ -81,7 +81,7 @@ describe('a reader', () => {
   });
 
   it('writes the data that it read from Postgres to the new master', async () => {
-    const subscription = opened.use(
+    const link = opened.use(
       new CacheLink({
         commands: await open('reader'),
         stream: openRedis(servers.url, 'stream', () => {}),
@@ -93,7 +93,7 @@ describe('a reader', () => {
     const there = await open('publisher', servers.proxy.url);
     await there.del(keys.document(providers));
     const arrived = until(async () => {
-      subscription.commands.writeBack(keys, providers, 7, value);
+      link.commands.writeBack(keys, providers, 7, value);
       return there.exists(keys.document(providers));
     });
     await expect(arrived).resolves.toBe(1);

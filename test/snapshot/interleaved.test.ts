@@ -244,7 +244,7 @@ function openReader(steps: Steps, who: string, now: () => number): TestReader {
   });
   const documents = new Documents({
     postgres: { reads },
-    subscription: link,
+    link,
     logger: silent,
     now,
     memory: memoryBudget(64_000_000),

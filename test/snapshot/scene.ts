@@ -212,7 +212,7 @@ function openReader({
   });
   const documents = new Documents({
     postgres: replica ? replicaOf(replica) : { reads: reads(options.sql ?? store.sql, postgresReads) },
-    subscription: link,
+    link,
     logger,
     now,
     memory,
@@ -225,7 +225,7 @@ function openReader({
   const dump = folder === undefined ? undefined : new Dump({ folder, documents, logger, limit, everyMs });
   const { catalogue: searchable, books } = openMarket({
     documents,
-    subscription: link,
+    link,
     logger: silent,
     now,
     memory: { ...memory, search: options.searchLimit ?? memory.search },

@@ -41,12 +41,12 @@ import {
 } from './read-changes.ts';
 
 export function readFeed(context: ReaderContext): ReaderPart {
-  const { config, logger, documents, subscription, closing } = context;
+  const { config, logger, documents, link, closing } = context;
   const feed = new FeedTail({
     run: (read, options) => documents.postgres(read, options),
     atOnce: Math.ceil(config.settings.POSTGRES_READS / 4),
     logger,
-    isLinked: () => subscription.linked,
+    isLinked: () => link.linked,
   });
   closing.defer(() => feed[Symbol.dispose]());
   documents.onPublished({

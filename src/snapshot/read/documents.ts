@@ -39,7 +39,7 @@ export interface PostgresSource {
 
 export interface DocumentsOptions {
   readonly postgres: PostgresSource;
-  readonly subscription: CacheLink;
+  readonly link: CacheLink;
   readonly logger: Logger;
   readonly now?: () => number;
   readonly memory: Pick<MemoryBudget, 'documents' | 'machineRegions' | 'unknownTokens'>;
@@ -91,13 +91,13 @@ export class Documents {
   #dump: RecalledDump | undefined;
 
   constructor(options: DocumentsOptions) {
-    const { subscription, logger, memory, staleLimitMs, tokenStaleLimitMs, now = steadyNow } = options;
+    const { link, logger, memory, staleLimitMs, tokenStaleLimitMs, now = steadyNow } = options;
     this.#options = options;
     const { reads } = options.postgres;
     this.#reads = reads;
-    this.#rules = new Consistency({ subscription, now, staleLimitMs, tokenStaleLimitMs });
+    this.#rules = new Consistency({ link, now, staleLimitMs, tokenStaleLimitMs });
     this.#freshness = new Freshness({
-      subscription,
+      link,
       postgres: reads,
       now,
       onChange: () => {
@@ -115,10 +115,10 @@ export class Documents {
     });
     this.#tiers = new Tiers(options, this.#memory);
     const memoryLimit = memory.machineRegions;
-    this.#machineRegions = new MachineRegions({ subscription, postgres: reads, now, memoryLimit });
+    this.#machineRegions = new MachineRegions({ link, postgres: reads, now, memoryLimit });
     this.#lineage = new CurrentLineage({
       postgres: reads.primaryFirst,
-      subscription,
+      link,
       logger,
       onChange: (keys, isLost) => this.#follow(keys, isLost),
     });
@@ -126,7 +126,7 @@ export class Documents {
 
   /** True while every change reaches memory. */
   get linked(): boolean {
-    return this.#options.subscription.linked;
+    return this.#options.link.linked;
   }
 
   /** Returns the document if memory may answer with it. No I/O. @param id of the name */
@@ -338,7 +338,7 @@ export class Documents {
   }
 
   #follow(keys: CacheKeys, isLost: boolean): void {
-    const { subscription } = this.#options;
+    const { link } = this.#options;
     this.#tiers.onLineage(keys.lineage);
     // Another lineage has other versions.
     for (const flight of this.#flights.values()) flight.announced = 0;
@@ -348,10 +348,10 @@ export class Documents {
     for (const listener of this.#publicationListeners) listener.onLineage();
     this.#insertRecalled(keys);
     if (isLost) {
-      subscription.leave();
+      link.leave();
       return;
     }
-    subscription.follow(keys, {
+    link.follow(keys, {
       onPublished: (id, version) => this.#onPublished(id, version),
       onGap: () => {
         this.#machineRegions.clearUnknown();
@@ -383,13 +383,13 @@ class Tiers {
   readonly #postgres: DocumentTier;
   readonly #listeners: readonly DocumentListener[];
 
-  constructor({ subscription, postgres, logger, onUnusable }: DocumentsOptions, memory: DocumentMemory) {
+  constructor({ link, postgres, logger, onUnusable }: DocumentsOptions, memory: DocumentMemory) {
     const onUnusableValue = (name: DocumentName) => {
       onUnusable?.(name.kind);
       logger.warn({ document: documentId(name) }, 'a value in the cache cannot be used; it is replaced');
     };
-    const { commands } = subscription;
-    this.#cache = new CacheTier(subscription, onUnusableValue);
+    const { commands } = link;
+    this.#cache = new CacheTier(link, onUnusableValue);
     const writeBack = commands.writeBack.bind(commands);
     this.#postgres = postgres.tier?.(writeBack) ?? new PostgresTier(postgres.reads, writeBack);
     this.#listeners = [memory, this.#postgres];

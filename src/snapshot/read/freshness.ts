@@ -34,7 +34,7 @@ export const NO_STAMPS: Stamps = new Map();
 const NOTHING_KNOWN: KnownStamps = { cache: NO_STAMPS, postgres: NO_STAMPS };
 
 export interface FreshnessOptions {
-  readonly subscription: CacheLink;
+  readonly link: CacheLink;
   readonly postgres: Reads;
   readonly now: () => number;
   readonly onChange: () => void;
@@ -75,7 +75,7 @@ export class Freshness {
    * @param stamps of the stream; the first ones of an epoch are all that the cache has
    */
   update(stamps: Iterable<readonly [id: string, stamp: string]>): void {
-    const { epoch } = this.#options.subscription;
+    const { epoch } = this.#options.link;
     const valid = [...stamps].filter(([, stamp]) => STAMP.test(stamp));
     const cache = merged(this.confirmed(epoch), valid);
     this.#confirmed.set(epoch, cache);
@@ -102,7 +102,7 @@ export class Freshness {
   /** Returns the stamps for a read that begins now. It waits for the first ones of cache and Postgres. */
   begin(): MaybePromise<KnownStamps> {
     const hasStamps = this.#known.postgres.size > 0;
-    const reading = this.#options.subscription.linked && hasStamps ? undefined : this.#readNowAndThen();
+    const reading = this.#options.link.linked && hasStamps ? undefined : this.#readNowAndThen();
     return hasStamps && this.#known.cache.size > 0 ? this.#known : this.#firstStamps(reading);
   }
 
@@ -145,10 +145,10 @@ export class Freshness {
 
   /** Before the stream is joined. Nothing confirms these stamps for documents in memory. */
   async #readCache(): Promise<void> {
-    const { keys, commands } = this.#options.subscription;
+    const { keys, commands } = this.#options.link;
     if (!keys) return;
     const read = await commands.run((redis) => redis.hgetall(keys.stamps));
-    if (!read || this.#known.cache.size > 0 || keys !== this.#options.subscription.keys) return;
+    if (!read || this.#known.cache.size > 0 || keys !== this.#options.link.keys) return;
     const stamps = Object.entries(read).filter(([, stamp]) => STAMP.test(stamp));
     this.#store(merged(NO_STAMPS, stamps), stamps);
   }

@@ -8,7 +8,7 @@ import type { PrimaryReads } from './postgres-reads.ts';
 
 export interface CurrentLineageOptions {
   readonly postgres: PrimaryReads;
-  readonly subscription: Pick<CacheLink, 'commands'>;
+  readonly link: Pick<CacheLink, 'commands'>;
   readonly logger: Logger;
   /** @param isLost the database has left its lineage and has no new one yet: the cache has no current document */
   readonly onChange: (keys: CacheKeys, isLost: boolean) => void;
@@ -72,12 +72,12 @@ export class CurrentLineage {
   }
 
   async #find(): Promise<CacheKeys> {
-    const { postgres, subscription } = this.#options;
+    const { postgres, link } = this.#options;
     try {
       return this.#settle(await postgres.run(readLineageState));
     } catch (error) {
       this.#hasAnswered = false;
-      const cached = await subscription.commands.run((redis) => redis.get(LINEAGE_KEY));
+      const cached = await link.commands.run((redis) => redis.get(LINEAGE_KEY));
       if (cached != null) return this.#begin(cached, 'other');
       if (this.#dumped === undefined) throw error;
       return this.#begin(this.#dumped, 'dump');
@@ -129,7 +129,7 @@ export class CurrentLineage {
   /** Returns true for a standby that does not have the current lineage yet. The cache has the lineage of the workers. */
   async #mayBeLate({ identity, lineage }: LineageState): Promise<boolean> {
     if (identity !== null || !this.#keys || lineage === this.#keys.lineage) return false;
-    const named = await this.#options.subscription.commands.run((redis) => redis.get(LINEAGE_KEY));
+    const named = await this.#options.link.commands.run((redis) => redis.get(LINEAGE_KEY));
     return named !== lineage;
   }
 

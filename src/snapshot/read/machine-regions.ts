@@ -13,7 +13,7 @@ const PAGE = MACHINES_PER_BUCKET * Int32Array.BYTES_PER_ELEMENT + BYTES_PER_ENTR
 const UNLINKED_UNKNOWN_MS = 1000;
 
 export interface MachineRegionsOptions {
-  readonly subscription: CacheLink;
+  readonly link: CacheLink;
   readonly postgres: Reads;
   readonly now: () => number;
   /** Bytes: three quarters for known machines, a quarter for unknown ones. */
@@ -52,9 +52,9 @@ export class MachineRegions {
   }
 
   #isUnknown(machineId: number): boolean {
-    const { subscription, now } = this.#options;
+    const { link, now } = this.#options;
     const since = this.#unknown.get(machineId);
-    return since !== undefined && (subscription.linked || now() - since <= UNLINKED_UNKNOWN_MS);
+    return since !== undefined && (link.linked || now() - since <= UNLINKED_UNKNOWN_MS);
   }
 
   async #find(machineId: number, keys: CacheKeys, organizationId?: number): Promise<number | undefined> {
@@ -98,10 +98,10 @@ export class MachineRegions {
 
   async #read(machineId: number, keys: CacheKeys, organizationId?: number): Promise<number | undefined> {
     const key = keys.machineRegions(machineId);
-    const { subscription } = this.#options;
+    const { link } = this.#options;
     const field = (redis: RedisClient) => redis.hget(key, String(machineId));
-    return subscription.commands.hedge(
-      (onReply: OnReply<string | null>) => subscription.commands.read(field, onReply),
+    return link.commands.hedge(
+      (onReply: OnReply<string | null>) => link.commands.read(field, onReply),
       regionIn,
       () => this.#readPostgres(key, machineId, organizationId),
     );
@@ -109,13 +109,13 @@ export class MachineRegions {
 
   /** Writes the region of Postgres to the cache. */
   async #readPostgres(key: string, machineId: number, organizationId?: number): Promise<number | undefined> {
-    const { postgres, subscription } = this.#options;
+    const { postgres, link } = this.#options;
     const region = await postgres.run((sql) => loadRegionOfMachine(sql, machineId), {
       check: (found) => found !== undefined,
       organizationId,
     });
     // The cache has evicted it. A machine never moves: it needs neither a fence nor an expiry.
-    if (region !== undefined) void subscription.commands.run((redis) => redis.hset(key, machineId, region));
+    if (region !== undefined) void link.commands.run((redis) => redis.hset(key, machineId, region));
     return region;
   }
 }

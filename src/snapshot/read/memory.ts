@@ -28,7 +28,7 @@ const UNKNOWN_TOKEN_MAX_AGE_MS = 10_000;
 const CLOCK_TOLERANCE_MS = 60_000;
 
 export interface ConsistencyOptions {
-  readonly subscription: Pick<CacheLink, 'linked' | 'epoch' | 'confirmedAt'>;
+  readonly link: Pick<CacheLink, 'linked' | 'epoch' | 'confirmedAt'>;
   readonly now: () => number;
   readonly staleLimitMs: number;
   readonly tokenStaleLimitMs: number;
@@ -50,11 +50,11 @@ export class Consistency {
 
   /** Returns the state before a read. A change during the read makes the result outdated at once. */
   now(): ReadAt {
-    return { epoch: this.#options.subscription.epoch, at: this.#options.now() };
+    return { epoch: this.#options.link.epoch, at: this.#options.now() };
   }
 
   served({ document, knownAt, asOf }: TieredResult, began: ReadAt, isOvertaken: boolean): Served {
-    const { linked } = this.#options.subscription;
+    const { linked } = this.#options.link;
     const isOutdated = isOvertaken || (knownAt !== undefined && linked);
     const epoch = isOutdated ? OUTDATED : knownAt !== undefined ? UNCONFIRMED : began.epoch;
     return { document, epoch, at: Math.min(began.at, knownAt ?? began.at), asOf };
@@ -68,11 +68,11 @@ export class Consistency {
 
   /** Returns true if a document may be served at once. @param isThere false if there is no such document */
   isCurrent(read: ReadAt, kind: Kind, isThere: boolean): boolean {
-    const { subscription, now } = this.#options;
+    const { link, now } = this.#options;
     if (kind === 'token' && !isThere && now() - read.at > UNKNOWN_TOKEN_MAX_AGE_MS) return false;
     // A document of an earlier epoch may lack changes from before the link, also after the link has ended.
-    if (read.epoch !== subscription.epoch) return false;
-    if (subscription.linked) return true;
+    if (read.epoch !== link.epoch) return false;
+    if (link.linked) return true;
     const maxAge = kind === 'token' ? UNLINKED_TOKEN_MAX_AGE_MS : UNLINKED_MAX_AGE_MS;
     return now() - this.confirmedAt(read) <= maxAge;
   }
@@ -86,7 +86,7 @@ export class Consistency {
   }
 
   confirmedAt({ epoch, at }: ReadAt): number {
-    return Math.max(at, this.#options.subscription.confirmedAt(epoch));
+    return Math.max(at, this.#options.link.confirmedAt(epoch));
   }
 
   #limitOf(kind: Kind): number {

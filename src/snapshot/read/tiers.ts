@@ -59,19 +59,19 @@ export interface DocumentTier extends DocumentListener {
 
 /** The documents in Redis. They are current while publishers reach it. */
 export class CacheTier {
-  readonly #subscription: CacheLink;
+  readonly #link: CacheLink;
   readonly #commands: CacheCommands;
   readonly #onUnusable: (name: DocumentName) => void;
 
-  constructor(subscription: CacheLink, onUnusable: (name: DocumentName) => void) {
-    this.#subscription = subscription;
-    this.#commands = subscription.commands;
+  constructor(link: CacheLink, onUnusable: (name: DocumentName) => void) {
+    this.#link = link;
+    this.#commands = link.commands;
     this.#onUnusable = onUnusable;
   }
 
   /** True while every change reaches the cache, and this reader. */
   get isCurrent(): boolean {
-    return this.#subscription.linked;
+    return this.#link.linked;
   }
 
   /** Reads a cache that publishers reach, and Postgres too once the cache is late. @throws Unavailable of Postgres */
@@ -91,7 +91,7 @@ export class CacheTier {
 
   /** Reads a cache that publishers may not reach: its document was current at their last heartbeat. */
   async recall(wanted: Wanted): Promise<TieredResult | undefined> {
-    const knownAt = this.isCurrent ? undefined : this.#subscription.lastHeartbeatAt;
+    const knownAt = this.isCurrent ? undefined : this.#link.lastHeartbeatAt;
     const reply = await new Promise<Reply<Buffer | null>>((resolve) => this.#get(wanted, resolve));
     const found = this.#accept(wanted, reply instanceof Late ? await reply.reply : reply);
     return found && { ...found, knownAt };

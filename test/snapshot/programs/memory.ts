@@ -117,14 +117,14 @@ async function requestAll(limit: number): Promise<() => number> {
   });
   const documents = new Documents({
     postgres: { reads },
-    subscription: link,
+    link,
     logger,
     memory,
     staleLimitMs: 3_600_000,
     tokenStaleLimitMs: 900_000,
   });
   const responses = new ResponseCache(documents, memory.responses);
-  const market = openMarket({ documents, subscription: link, logger, memory, staleLimitMs: 3_600_000 });
+  const market = openMarket({ documents, link, logger, memory, staleLimitMs: 3_600_000 });
   const app = buildApp({
     catalogue: catalogueReader(documents, { pricesLimit: memory.prices, staleLimitMs: 3_600_000 }),
     clusters: clusterReader(documents),
