@@ -1,12 +1,14 @@
 /**
  * A file's name chooses its layer. `npm test` runs `*.test.ts`. `npm run test:system` runs `*.system.test.ts`: programs, browsers,
  * engines, random searches, releases and tools. The folder `test/faults` is a run of its own (test/faults/vitest.config.ts), whose
- * system tests also run here, briefly. Without `--project` both layers run, as in CI.
+ * system tests also run here, briefly. `*.tool.test.ts` test benchmarks and judges: CI runs them if one has changed, and every night.
+ * Without `--project` all run.
  */
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 const SYSTEM = 'test/**/*.system.test.ts';
+const TOOL = 'test/**/*.tool.test.ts';
 
 export const shared = {
   // Tests start processes, which must see the death of the process that started them: no worker threads.
@@ -36,7 +38,7 @@ export default defineConfig({
           ...shared,
           name: 'main',
           include: ['test/**/*.test.ts'],
-          exclude: [SYSTEM, 'test/faults/**'],
+          exclude: [SYSTEM, TOOL, 'test/faults/**'],
         },
       },
       {
@@ -45,6 +47,14 @@ export default defineConfig({
           name: 'system',
           include: [SYSTEM],
           exclude: ['test/containers/**', 'test/faults/**'],
+          globalSetup: ['test/support/bundle.ts'],
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'tools',
+          include: [TOOL],
           globalSetup: ['test/support/bundle.ts'],
         },
       },

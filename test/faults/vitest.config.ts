@@ -9,6 +9,7 @@ export default defineConfig({
     ...shared,
     name: 'faults',
     include: ['test/faults/**/*.test.ts'],
+    exclude: ['test/faults/*.tool.test.ts'],
     globalSetup: ['test/support/servers.ts', 'test/support/bundle.ts', 'test/faults/support/report.ts'],
     reporters: ['./test/support/reporter.ts'],
     fileParallelism: false,

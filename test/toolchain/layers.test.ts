@@ -13,7 +13,7 @@ const ALLOWED = 'test/support/tracked-files.ts';
 
 it('a test that starts a program, a browser or PostgreSQL is named *.system.test.ts', () => {
   const files = globSync('test/**/*.test.ts', { cwd: inPackage(), exclude: ['test/faults/**'] });
-  const fast = files.filter((file) => !file.endsWith('.system.test.ts'));
+  const fast = files.filter((file) => !/\.(?:system|tool)\.test\.ts$/.test(file));
   expect(fast.length).toBeGreaterThan(100);
   expect(fast.flatMap((file) => startersOf(file, new Set()))).toEqual([]);
   // The rule finds what it is about.
