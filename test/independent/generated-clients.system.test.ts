@@ -141,6 +141,9 @@ export async function use(baseUrl: string, auth: string, cursor: string) {
   const missing = await sdk.getCluster({ client: anyone, path: { slug: 'none' } });
   const refused = await sdk.listClusters({ client: createClient(createConfig({ baseUrl, auth: 'fb_bad' })) });
   const problems: (string | undefined)[] = [missing.error?.detail, refused.error?.detail];
+  // @ts-expect-error The region is missing.
+  const invalid = await sdk.listMachines({ client: anyone, query: { provider: 5 } });
+  if ((invalid.error as { parameter?: string }).parameter !== 'region') throw new Error('no parameter is named');
   if (typeof next !== 'string' || typeof total !== 'number' || typeof perMonth !== 'number' || nodes === undefined)
     throw new Error('another type than documented');
   return {
