@@ -1,4 +1,4 @@
-/** Output of listing commands on a terminal of 80 columns: each line fits, and no word is broken. */
+/** Output of commands that read, on a terminal of 80 columns: each line fits, and no word is broken. They need only PostgreSQL. */
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { administration } from '../../src/app/actions/administration.ts';
 import { auditCommand } from '../../src/cli/accounts/audit.ts';
@@ -8,7 +8,7 @@ import { listOrgUsers } from '../../src/cli/accounts/user.ts';
 import { clustersCommand, machinesCommand } from '../../src/cli/find.ts';
 import { holdList } from '../../src/cli/held/hold.ts';
 import { changesCommand } from '../../src/cli/runs/changes.ts';
-import { runsCommand } from '../../src/cli/runs/runs.ts';
+import { runCommand, runsCommand } from '../../src/cli/runs/runs.ts';
 import { pricesCommand } from '../../src/cli/sources/prices.ts';
 import { excludedCommand, rejectedCommand } from '../../src/cli/sources/rejected.ts';
 import { sourceListCommand, sourceShowCommand } from '../../src/cli/sources/source.ts';
@@ -16,7 +16,7 @@ import { statusCommand } from '../../src/cli/status.ts';
 import { openStore } from '../../src/db/connection/connect.ts';
 import type { Decider } from '../../src/domain/operator.ts';
 import { alertDeliveries, alertList } from '../../src/features/notifications/alert-commands.ts';
-import { listOperatorsCommand } from '../../src/features/operators/commands.ts';
+import { listOperatorsCommand, listTokensOfOperators } from '../../src/features/operators/commands.ts';
 import { beginRun, finishRun, NO_COUNTS, registerSource } from '../../src/sync/runs/run.ts';
 import {
   addCluster,
@@ -36,7 +36,9 @@ const columns = Object.getOwnPropertyDescriptor(process.stdout, 'columns');
 
 beforeAll(async () => {
   db = opened.use(await createDatabase());
-  env = { DATABASE_URL: db.url, AZURE_URL: 'http://127.0.0.1:1', CATALOGUE_RATES: 'EUR:1.1' };
+  // Nothing listens at the address of Redis.
+  const REDIS_URL = 'redis://127.0.0.1:1';
+  env = { DATABASE_URL: db.url, REDIS_URL, AZURE_URL: 'http://127.0.0.1:1', CATALOGUE_RATES: 'EUR:1.1' };
   await using store = openStore({ url: db.url, role: 'worker', connections: 1 });
   const { sql } = store;
   await registerSource(store.db, { id: 'azure', kind: 'catalogue', adapter: 'azure' });
@@ -133,6 +135,7 @@ it.each<[string, string, () => Promise<void>]>([
   ['rejected', 'Standard_D1ads_v5@germanywestcentral', () => rejectedCommand(env, 'azure', {})],
   ['excluded', 'Standard_NC24ads_A100_v4', () => excludedCommand(env, 'azure', {})],
   ['runs', 'failed', () => runsCommand(env, 'azure', {})],
+  ['run', 'failed', () => runCommand(env, '1', {})],
   ['changes', 'since', () => changesCommand(env, { since: '7d' })],
   ['machines', 'Standard_E96ias_v5@germanywestcentral', () => machinesCommand(env, undefined, {})],
   ['clusters', 'orders-warehouse-replica-eu-west', () => clustersCommand(env, undefined, {})],
@@ -141,6 +144,7 @@ it.each<[string, string, () => Promise<void>]>([
   ['user list', 'orders-warehouse', () => listOrgUsers(env, { org: 'customer-analytics-production' })],
   ['token list', 'customer-analytics-production', () => listTokensCommand(env, {})],
   ['operator list', 'ada.lovelace@operations.example.com', () => listOperatorsCommand(env, {})],
+  ['operator token list', 'there is no operator token', () => listTokensOfOperators(env, undefined, {})],
   ['audit', 'token.create', () => auditCommand(env, {})],
   ['alert list', 'azure has failed', () => alertList(env, {})],
   ['alert deliveries', 'operations-on-call', () => alertDeliveries(env, {})],
