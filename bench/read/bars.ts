@@ -169,7 +169,8 @@ const REDIS_MISSES: Readonly<Record<RedisMiss, string>> = {
   cluster: 'one cluster',
 };
 
-export function missBars({ redis, fresh, postgres, postgresClusters }: Misses): Bar[] {
+export function missBars({ redis, fresh, postgres }: Misses): Bar[] {
+  const fromPostgres = Object.entries(postgres ?? {}) as [string, Miss][];
   return [
     ...Object.entries(REDIS_MISSES).map(([kind, what]) =>
       missBar(`misses, Redis, ${what}: CPU time of Fastify + Redis / fleetbook`, redis[kind as RedisMiss], {
@@ -178,10 +179,9 @@ export function missBars({ redis, fresh, postgres, postgresClusters }: Misses): 
       }),
     ),
     ...freshBars(fresh),
-    missBar('misses, PostgreSQL, lists: CPU time of Fastify + Drizzle / fleetbook', postgres, { limit: 1.5 }),
-    missBar('misses, PostgreSQL, clusters: CPU time of Fastify + Drizzle / fleetbook', postgresClusters, {
-      limit: 1.5,
-    }),
+    ...fromPostgres.map(([what, miss]) =>
+      missBar(`misses, PostgreSQL, ${what}: CPU time of Fastify + Drizzle / fleetbook`, miss, { limit: 1.5 }),
+    ),
   ];
 }
 

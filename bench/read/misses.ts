@@ -35,10 +35,8 @@ export interface Misses {
   readonly redis: Readonly<Record<RedisMiss, Miss>>;
   /** The first seconds of servers that just started: lists of regions. One run of each a round. */
   readonly fresh: readonly { readonly fleetbook: Figures; readonly peer: Figures }[];
-  /** Lists of regions, with the cache's Redis away. */
-  readonly postgres: Miss;
-  /** Organizations' clusters, each with a different token, with the cache's Redis away. */
-  readonly postgresClusters: Miss;
+  /** With the cache's Redis away: lists of regions, and organizations' clusters, each with a different token. */
+  readonly postgres: { readonly lists: Miss; readonly clusters: Miss } | undefined;
 }
 
 /**
@@ -94,7 +92,7 @@ export async function measureMisses(scene: Scene, only?: 'redis'): Promise<Misse
     });
   }
   const found = { redis: redis as Misses['redis'], fresh };
-  if (only) return { ...found, postgres: NOT_MEASURED, postgresClusters: NOT_MEASURED };
+  if (only) return { ...found, postgres: undefined };
 
   await using others = new AsyncDisposableStack();
   const fromPostgres = others.use(await startReader(`redis://127.0.0.1:${await freePort()}`));
@@ -106,13 +104,12 @@ export async function measureMisses(scene: Scene, only?: 'redis'): Promise<Misse
   const same = (each: readonly Request[]) => ({ fleetbook: each, peer: each });
   return {
     ...found,
-    postgres: await compare(scene, 'postgres', fromPostgres, drizzle, same(lists), 'list'),
-    postgresClusters: await compare(scene, 'postgres', fromPostgres, drizzle, same(clusters), 'clusters'),
+    postgres: {
+      lists: await compare(scene, 'postgres', fromPostgres, drizzle, same(lists), 'list'),
+      clusters: await compare(scene, 'postgres', fromPostgres, drizzle, same(clusters), 'clusters'),
+    },
   };
 }
-
-const NOTHING: Figures = { perSecond: [], cpu: [] };
-const NOT_MEASURED: Miss = { fleetbook: NOTHING, peer: NOTHING, share: 0 };
 
 /** Returns the requests of each kind. The peer's Redis gets their bodies. */
 export async function requestsOf(
