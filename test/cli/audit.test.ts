@@ -38,16 +38,16 @@ describe('audit', () => {
     });
   });
 
-  it('filters by person, action and subject', async () => {
-    const printed = async (...options: string[]) => {
-      const { code, stdout } = await runCommand(['audit', ...options, '--json'], env);
-      expect(code).toBe(0);
-      return JSON.parse(stdout).rows.map(({ action }: { action: string }) => action);
-    };
-    expect(await printed('--by', 'bob')).toEqual(['token.revoke']);
-    expect(await printed('--action', 'organization.create')).toEqual(['organization.create']);
-    expect(await printed('--subject', 'token')).toEqual(['token.revoke', 'token.create']);
-    expect(await printed('--subject', 'organization:acme', '--by', 'ada')).toEqual(['organization.create']);
+  it('has the same filters as the console', async () => {
+    const { rows } = JSON.parse(
+      (
+        await runCommand(
+          ['audit', '--by', 'bob', '--action', 'token.revoke', '--subject', 'token:1', '--json'],
+          env,
+        )
+      ).stdout,
+    );
+    expect(rows).toMatchObject([{ action: 'token.revoke', by: 'bob' }]);
     expect((await runCommand(['audit', '--subject', 'organization:acm'], env)).stdout).toBe(
       'no matching action is recorded\n',
     );
