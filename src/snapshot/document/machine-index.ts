@@ -6,6 +6,7 @@ import { array } from '../../db/connection/statements.ts';
 import { IS_PUBLISHED } from '../../db/published-rows.ts';
 import { regions } from '../../db/schema.ts';
 import type { RedisClient } from '../../redis/redis.ts';
+import { replacing } from '../publish/fence.ts';
 import { type CacheKeys, MACHINES_PER_BUCKET } from './keys.ts';
 
 /** Buckets in one round trip. */
@@ -17,7 +18,9 @@ export async function indexMachines(
   machines: Iterable<readonly [machineId: number, regionId: number]>,
 ): Promise<void> {
   const buckets = Map.groupBy(machines, ([machineId]) => keys.machineRegions(machineId));
-  await Promise.all([...buckets].map(([key, fields]) => redis.hset(key, ...fields.flat())));
+  await Promise.all(
+    [...buckets].map(([key, fields]) => replacing(redis, key, () => redis.hset(key, ...fields.flat()))),
+  );
 }
 
 interface CountedRegion {
@@ -36,7 +39,10 @@ export class MachineIndexRepair {
     for (let i = 0; i < all.length; i += BUCKETS_AT_ONCE) {
       const buckets = all.slice(i, i + BUCKETS_AT_ONCE);
       const lengths = await Promise.all(
-        buckets.map(([bucket]) => redis.hlen(keys.machineRegions(bucket * MACHINES_PER_BUCKET))),
+        buckets.map(([bucket]) => {
+          const key = keys.machineRegions(bucket * MACHINES_PER_BUCKET);
+          return replacing(redis, key, () => redis.hlen(key));
+        }),
       );
       for (const [j, [bucket, machines]] of buckets.entries()) {
         if ((lengths[j] ?? 0) >= machines) continue;

@@ -26,8 +26,15 @@ local function last(stream)
 end
 local function append(stream, mark, what, value)
   local before = last(stream)
-  redis.call('XADD', stream, 'MAXLEN', '~', ${ENTRIES}, '*',
-    'mark', mark, 'before', before and before[2][2] or '', 'what', what, 'value', value)
+  local function add(run)
+    return run('XADD', stream, 'MAXLEN', '~', ${ENTRIES}, '*',
+      'mark', mark, 'before', before and before[2][2] or '', 'what', what, 'value', value)
+  end
+  if type(add(redis.pcall)) == 'string' then return end
+  -- No id follows the last possible one, which only a foreign entry has.
+  redis.call('DEL', stream)
+  before = nil
+  add(redis.call)
 end
 `;
 
@@ -260,6 +267,17 @@ export async function dropValue(redis: RedisClient, key: string, value: Buffer |
   await redis.fleetbookDropIfSame(key, value?.subarray(0, FIRST_BYTES) ?? Buffer.alloc(0));
 }
 
+/** Runs a command, and once more without the key if that has another type: such a key would block all later commands. */
+export async function replacing<T>(redis: RedisClient, key: string, command: () => Promise<T>): Promise<T> {
+  try {
+    return await command();
+  } catch (error) {
+    if (!(error instanceof Error && error.message.includes('WRONGTYPE'))) throw error;
+    await redis.del(key);
+    return await command();
+  }
+}
+
 const STAMPS_AT_ONCE = 500;
 
 /** Removes the stamps of regions that a source no longer has. */
@@ -276,6 +294,8 @@ export async function moveStamps(
   const entries = [...stamps];
   for (let from = 0; from < entries.length; from += STAMPS_AT_ONCE) {
     const some = entries.slice(from, from + STAMPS_AT_ONCE);
-    await redis.fleetbookMoveStamps(keys.stamps, keys.stream, newMark(), ...some.flat());
+    await replacing(redis, keys.stamps, () =>
+      redis.fleetbookMoveStamps(keys.stamps, keys.stream, newMark(), ...some.flat()),
+    );
   }
 }

@@ -10,7 +10,7 @@ import { CacheKeys, documentId, LINEAGE_KEY } from '../document/keys.ts';
 import { loadFreshness } from '../document/load.ts';
 import { MachineIndexRepair } from '../document/machine-index.ts';
 import { Comparison, type ComparisonOptions } from './comparison.ts';
-import { announceLineage, dropStamps, moveStamps, sendHeartbeat } from './fence.ts';
+import { announceLineage, dropStamps, moveStamps, replacing, sendHeartbeat } from './fence.ts';
 import { type LineageObserver, type NewLineage, takeNewLineage } from './new-lineage.ts';
 import { isRejection, type Outcome, publishDocuments } from './publish-documents.ts';
 
@@ -175,7 +175,7 @@ export class Publisher {
 
   async #compareUnder(keys: CacheKeys, isNew: boolean): Promise<PublishResult> {
     // Before PostgreSQL is read: it has had each of them, and has lost those that it lacks then.
-    const stored = await this.#redis.hkeys(keys.stamps);
+    const stored = await replacing(this.#redis, keys.stamps, () => this.#redis.hkeys(keys.stamps));
     const stamps = await loadFreshness(this.#db.$client);
     await dropStamps(
       this.#redis,
@@ -217,7 +217,8 @@ export class Publisher {
     this.#lineage = lineage;
     const keys = new CacheKeys(lineage);
     // A server that rejects writes usually has the lineage already.
-    const named = await this.#redis.getset(LINEAGE_KEY, lineage).catch((error: unknown) => {
+    const name = () => this.#redis.getset(LINEAGE_KEY, lineage);
+    const named = await replacing(this.#redis, LINEAGE_KEY, name).catch((error: unknown) => {
       if (!isRejection(error)) throw error;
       return this.#redis.get(LINEAGE_KEY);
     });

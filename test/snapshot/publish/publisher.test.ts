@@ -277,6 +277,19 @@ describe('next to the documents', () => {
     expect(await scene.cache.hgetall(scene.keys.stamps)).toEqual(before);
   });
 
+  it.each(['publishDirty', 'compare'] as const)('%s replaces keys of another type', async (round) => {
+    await scene.publisher.compare();
+    const { keys, cache } = scene;
+    const hashes = [keys.stamps, keys.machineRegions(scene.sample.small)];
+    const before = await Promise.all(hashes.map((key) => cache.hgetall(key)));
+    for (const key of hashes) await cache.set(key, 'garbage');
+    await cache.del(LINEAGE_KEY);
+    await cache.hset(LINEAGE_KEY, 'a', 'b');
+    await scene.publisher[round]();
+    expect(await Promise.all(hashes.map((key) => cache.hgetall(key)))).toEqual(before);
+    expect(await cache.get(LINEAGE_KEY)).toBe(keys.lineage);
+  });
+
   it('each published machine leads to its region, and an unpublished one is absent', async () => {
     await scene.publisher.publishDirty();
     const other = await addMachine(scene.sql, scene.sample.emptyRegion, { name: 'new' });

@@ -146,6 +146,15 @@ describe('each entry names the entry before it', () => {
     expect((await entries()).map(({ what }) => what)).toEqual(['heartbeat']);
   });
 
+  it('a stream without a further id makes place for a new one', async () => {
+    const last = `${2n ** 64n - 1n}-${2n ** 64n - 1n}`;
+    await client.xadd(keys.stream, last, 'mark', 'm', 'before', '', 'what', 'feed', 'value', '1');
+    expect(await set(1)).toBe(true);
+    await announceFeed(client, keys, 2);
+    expect((await entries()).map(({ what }) => what)).toEqual(['region:7', 'feed']);
+    expect(await breaks()).toEqual([]);
+  });
+
   it('a stream of an old lineage is not created to announce the new one', async () => {
     await announceLineage(client, keys, 'another');
     expect(await client.exists(keys.stream)).toBe(0);
