@@ -64,6 +64,8 @@ export interface ReaderOptions {
   readonly now?: () => number;
   /** Milliseconds that a read of the stream waits. */
   readonly blockMs?: number;
+  /** Milliseconds between two uses of an idle connection for documents. */
+  readonly confirmBothEveryMs?: number;
   /** Milliseconds until a reply of the cache is late. */
   readonly cacheDeadlineMs?: number;
   /** Milliseconds without a publisher's heartbeat. By default readers need none, since scenes have no worker. */
@@ -175,6 +177,7 @@ function openReader({
     silentAfterMs: options.silentAfterMs ?? Number.POSITIVE_INFINITY,
     deadlineMs: cacheDeadlineMs,
     ...(options.blockMs === undefined ? {} : { blockMs: options.blockMs }),
+    ...(options.confirmBothEveryMs === undefined ? {} : { confirmBothEveryMs: options.confirmBothEveryMs }),
   });
   const memory = memoryBudget(options.memoryLimit ?? 64_000_000);
   const staleLimitMs = options.staleLimitMs ?? 3_600_000;

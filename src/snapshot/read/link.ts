@@ -32,6 +32,7 @@ interface CacheLinkOptions {
   /** Milliseconds that a read of the cache may take. */
   readonly deadlineMs?: number;
   readonly blockMs?: number;
+  readonly confirmBothEveryMs?: number;
   /** `Infinity` trusts a cache without heartbeats. */
   readonly silentAfterMs?: number;
 }
@@ -45,6 +46,11 @@ const ENTRIES_AT_ONCE = 500;
  * is up to 800 ms old when it arrives, and 1200 ms before the next one: two may be lost.
  */
 const SILENT_AFTER_MS = 2000;
+/**
+ * Longest time (ms) that the connection for documents is idle: servers close it later, often after five minutes. While all answers
+ * come from memory, nothing else uses it.
+ */
+const CONFIRM_BOTH_EVERY_MS = 60_000;
 const RETRY_MS = 200;
 const SILENT_JOINS_TO_RECONNECT = 3;
 /** Epochs with a stored `confirmedAt`. Documents of older epochs are as old as their read. */
@@ -88,6 +94,7 @@ export class CacheLink implements AsyncDisposable {
   readonly #now: () => number;
   readonly #blockMs: number;
   readonly #silentAfterMs: number;
+  readonly #confirmBothEveryMs: number;
   #keys: CacheKeys | undefined;
   #events: LinkEvents | undefined;
   /** The loop that reads the stream now. Another lineage or connection has another one. */
@@ -103,6 +110,8 @@ export class CacheLink implements AsyncDisposable {
   #completeAt = performance.now();
   /** The last heartbeat behind the last complete reply. */
   #heartbeat: Entry | undefined;
+  /** By `performance.now()`: when it was last asked whether both connections reach one server. */
+  #askedBothAt = Number.NEGATIVE_INFINITY;
   #silentJoins = 0;
   /** Counts what ends a link. */
   #breaks = 0;
@@ -117,6 +126,7 @@ export class CacheLink implements AsyncDisposable {
     this.#now = options.now ?? steadyNow;
     this.#blockMs = options.blockMs ?? BLOCK_MS;
     this.#silentAfterMs = options.silentAfterMs ?? SILENT_AFTER_MS;
+    this.#confirmBothEveryMs = options.confirmBothEveryMs ?? CONFIRM_BOTH_EVERY_MS;
     this.commands = new CacheCommands(options.commands, options.logger, this.#now, options.deadlineMs);
     this.#stream.on('ready', () => this.#start());
     this.#stream.on('close', () => this.#end('the connection for the stream was closed'));
@@ -257,6 +267,8 @@ export class CacheLink implements AsyncDisposable {
       }
       this.#position = entry;
       this.#onEntry(entry);
+      // Another lineage may be followed now, and the rest is not about it.
+      if (loop !== this.#loop) return false;
     }
     if (entries.length < ENTRIES_AT_ONCE) {
       if (this.#needsNoHeartbeat) this.#confirm(this.#completeAt);
@@ -289,12 +301,14 @@ export class CacheLink implements AsyncDisposable {
   #onHeartbeat(keys: CacheKeys, heartbeat: Entry, at: number): void {
     this.#silentJoins = 0;
     if (this.#hasHeartbeat) this.#confirm(at);
-    else void this.#confirmBoth(keys, heartbeat, at);
+    if (!this.#hasHeartbeat || performance.now() - this.#askedBothAt >= this.#confirmBothEveryMs)
+      void this.#confirmBoth(keys, heartbeat, at);
   }
 
   /** Confirms once documents are read from the server of the stream: after a failover one connection may lead to the former master. */
   async #confirmBoth(keys: CacheKeys, { id, mark }: Entry, at: number): Promise<void> {
     const breaks = this.#breaks;
+    this.#askedBothAt = performance.now();
     const found = await this.commands.runAlways((redis) => redis.xrange(keys.stream, id, id));
     if (breaks === this.#breaks && found?.map(entryOf).some((entry) => entry.mark === mark))
       this.#confirm(at);

@@ -1,15 +1,19 @@
+import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { readLineage } from '../../../src/db/lineage.ts';
 import { createToken, revokeToken } from '../../../src/db/tokens.ts';
 import { hashToken } from '../../../src/domain/token.ts';
 import { SHARED } from '../../../src/http/hot/response-cache.ts';
+import { openRedis } from '../../../src/redis/redis.ts';
 import { encodeDocument } from '../../../src/snapshot/document/format.ts';
-import type { DocumentName } from '../../../src/snapshot/document/keys.ts';
+import { CacheKeys, type DocumentName } from '../../../src/snapshot/document/keys.ts';
 import { loadContent } from '../../../src/snapshot/document/load.ts';
-import { announceFeed } from '../../../src/snapshot/publish/fence.ts';
+import { announceFeed, withFence } from '../../../src/snapshot/publish/fence.ts';
 import { startHeartbeat } from '../../../src/snapshot/publish/publisher.ts';
+import { CacheLink } from '../../../src/snapshot/read/link.ts';
 import { faultProxy } from '../../support/fault-proxy.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
@@ -67,6 +71,20 @@ describe('a linked reader', () => {
     for (let i = 1; i <= 30; i++) await change(String(i / 100));
     await reader.caughtUp();
     expect(reader.link.epoch).toBe(epoch);
+    expect(reader.link.linked).toBe(true);
+  });
+
+  it('stays linked if its server closes idle connections', async () => {
+    await using impatient = await startTestRedis(['--timeout', '2', '--hz', '100']);
+    await using own = await openScene(impatient);
+    await addSample(own.sql);
+    await own.publisher.publishDirty();
+    using _heartbeat = startHeartbeat(() => own.publisher.heartbeat(), 100);
+    const reader = own.reader({ silentAfterMs, confirmBothEveryMs: 500 });
+    await reader.catalogue.providers();
+    await until(() => reader.link.linked);
+    const start = performance.now();
+    await until(() => !reader.link.linked || performance.now() - start > 6000, { everyMs: 5 });
     expect(reader.link.linked).toBe(true);
   });
 
@@ -405,6 +423,44 @@ describe('another lineage', () => {
     await scene.cache.fleetbookAnnounce(old.stream, `region:${scene.sample.region}`, '999', 'a mark');
     expect(await seenAfter(reader, await change())).toBeLessThan(900);
     expect([reader.link.linked, reader.link.epoch]).toEqual([true, epoch]);
+  });
+
+  it('is not linked by a heartbeat of the old one', async () => {
+    const { cache, redis } = scene;
+    const [old, next] = [new CacheKeys(randomUUID()), new CacheKeys(randomUUID())];
+    await using link = new CacheLink({
+      commands: withFence(openRedis(redis.url, 'reader', () => {})),
+      stream: openRedis(redis.url, 'stream', () => {}),
+      logger: pino({ level: 'silent' }),
+    });
+    const ignored = { onPublished: () => {}, onGap: () => {}, onUnlinked: () => {}, onStamps: () => {} };
+    let isChanged = false;
+    link.follow(old, {
+      ...ignored,
+      onLineage() {
+        link.follow(next, { ...ignored, onLineage: () => {} });
+        isChanged = true;
+      },
+    });
+    await cache.xadd(old.stream, '*', 'mark', '1', 'before', '', 'what', 'feed', 'value', '1');
+    await until(() => link.state === 'following');
+    await sleep(50);
+    const entry = (mark: string, before: string, what: string) =>
+      ['mark', mark, 'before', before, 'what', what, 'value', next.lineage] as const;
+    await cache
+      .multi()
+      .xadd(old.stream, '*', ...entry('2', '1', 'heartbeat'))
+      .xadd(old.stream, '*', ...entry('3', '2', 'lineage'))
+      .exec();
+    let isLinked = false;
+    await until(
+      () => {
+        isLinked ||= link.linked;
+        return isLinked || (isChanged && link.state === 'following');
+      },
+      { everyMs: 0 },
+    );
+    expect([isLinked, link.keys?.lineage]).toEqual([false, next.lineage]);
   });
 
   it('that only a shared cache names is not followed', async () => {
