@@ -48,7 +48,7 @@ it('finds published machines, with their currency and age', async () => {
   });
 });
 
-it('is current by messages, and reads nothing from PostgreSQL', async () => {
+it('is current by entries of the stream, and reads nothing from PostgreSQL', async () => {
   await using counting = countingSql(scene.db.url);
   const reader = await scene.linkedReader({ sql: counting.sql });
   const before = await search(reader);

@@ -31,7 +31,7 @@ export const MUTATIONS: readonly Mutation[] = [
     replace: "case 'price-book':\n      return (name.kind === 'clusters' && 'clusters:1') || ",
   },
   {
-    name: 'lost messages are not noticed',
+    name: 'lost entries are not noticed',
     file: 'src/snapshot/read/link.ts',
     find: 'this.#epoch += 1;',
     replace: '',

@@ -278,7 +278,7 @@ export class FeedReads {
   #feed: Feed | undefined;
   #beginning: Promise<Beginning> | undefined;
 
-  /** @param newest the newest position that this reader knows; 0 while messages may be lost */
+  /** @param newest the newest position that this reader knows; 0 while entries may be lost */
   constructor(run: RunRead, newest: () => number = () => 0) {
     this.#run = run;
     this.#newest = newest;
