@@ -66,7 +66,7 @@ it('fails a run whose tests of more than two files passed only when repeated', a
   expect(code).toBe(1);
 });
 
-it('fails a run without a test, and one whose tear-down fails', async () => {
+it('fails a run without a test, and one whose set-up or tear-down fails', async () => {
   const none = await linesOf({});
   expect(none.lines.at(-1)).toBe('0 passed, 1 failed');
   expect(none.code).toBe(1);
@@ -78,6 +78,13 @@ it('fails a run without a test, and one whose tear-down fails', async () => {
   });
   expect(late.lines.slice(-2)).toEqual(['failed outside of the tests, see above', '1 passed, 1 failed']);
   expect(late.code).toBe(1);
+  const unready = await linesOf({
+    'vitest.config.ts': config,
+    'setup.ts': "export default () => { throw new Error('no server'); };",
+    'a.test.ts': `${HEAD} it('shines', () => {});`,
+  });
+  expect(unready.lines.at(-1)).toBe('0 passed, 1 failed');
+  expect(unready.code).toBe(1);
 });
 
 it('does not explain tests that -t leaves out', async () => {

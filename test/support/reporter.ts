@@ -20,6 +20,7 @@ export default class LastLines extends DefaultReporter {
   #passed = 0;
   #failed = 0;
   #skipped = 0;
+  #hasEnded = false;
   readonly #lines: string[] = [];
 
   override onInit(vitest: Vitest): void {
@@ -39,6 +40,7 @@ export default class LastLines extends DefaultReporter {
     reason: TestRunEndReason,
   ): void {
     super.onTestRunEnd(modules, errors, reason);
+    this.#hasEnded = true;
     const isPart = this.ctx.config.testNamePattern !== undefined || reason === 'interrupted';
     const retried = modules.filter((module) => this.#count(module, isPart));
     if (retried.length > MOST_RETRIED_FILES)
@@ -87,7 +89,9 @@ export default class LastLines extends DefaultReporter {
   }
 
   #close(): void {
-    if (this.#passed + this.#failed === 0)
+    // A signal ends vitest at once.
+    if (!this.#hasEnded) this.#fail('failed: the run was ended from outside, or could not begin');
+    else if (this.#passed + this.#failed === 0)
       this.#fail('failed: no test ran; a file that ends with .system.test.ts runs with npm run test:system');
     // A failure outside of all tests, such as a server that does not start.
     else if (process.exitCode && this.#failed === 0) this.#fail('failed outside of the tests, see above');
