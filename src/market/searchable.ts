@@ -111,14 +111,17 @@ export class Searchable {
     const sourcesOf = (places: readonly number[]) => [
       ...new Set(places.flatMap((place) => index.regions[place]?.sources ?? [])),
     ];
+    // Of this index: a later one may have newer stamps before the answer is complete.
+    const stamps = this.#stamps;
+    const confirmed = this.#confirmed();
+    const knownAt = isCurrent ? undefined : this.#knownAt();
     return {
       index,
       tier: 'memory',
       asOf: (places) => {
         const sources = sourcesOf(places);
-        const confirmed = timeBy(this.#confirmed(), 'columns', sources);
-        const asOf = later(timeBy(this.#stamps, 'columns', sources), confirmed);
-        return boundedBy(isCurrent ? undefined : this.#knownAt(), asOf);
+        const asOf = later(timeBy(stamps, 'columns', sources), timeBy(confirmed, 'columns', sources));
+        return boundedBy(knownAt, asOf);
       },
     };
   }

@@ -1,5 +1,7 @@
+import { pino } from 'pino';
 import { beforeEach, expect, it } from 'vitest';
 import type { SearchDocument } from '../../src/features/search/schema.ts';
+import { Searchable } from '../../src/market/searchable.ts';
 import type { Answer } from '../../src/snapshot/document/answer.ts';
 import { announceRejected, moveStamps } from '../../src/snapshot/publish/fence.ts';
 import { addMachine, addMachines, reprice, verify } from '../snapshot/rows.ts';
@@ -112,6 +114,20 @@ it('states no later time while a newer version cannot be read', async () => {
   await reader.caughtUp();
   expect(reader.documents.freshness.confirmed(reader.link.epoch).get(`cloud/${region}`)).toBe(stamp);
   expect((await search(reader)).asOf).toBe('2026-02-02T00:00:00.000Z');
+});
+
+it('states the time of its own prices while a newer index replaces it', async () => {
+  const { documents, link } = await scene.linkedReader({ blockMs: 20 });
+  const logger = pino({ level: 'silent' });
+  const searchable = new Searchable({ documents, link, logger, memoryLimit: 1e7, staleLimitMs: 3_600_000 });
+  const earlier = await searchable.get();
+  const places = earlier.index.regions.map((_, place) => place);
+  await reprice(scene.sql, scene.sample.small, '0.00005');
+  await verify(scene.sql, 'cloud', '2026-02-02T00:00:00.000Z');
+  await scene.publisher.publishDirty();
+  await until(async () => (await searchable.get()).asOf(places) === '2026-02-02T00:00:00.000Z');
+  expect((await searchable.get()).index).not.toBe(earlier.index);
+  expect(earlier.asOf(places)).toBe('2026-01-02T03:04:05.678Z');
 });
 
 it('is read from PostgreSQL if the cache is empty, and again after a gap', async () => {
