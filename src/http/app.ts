@@ -9,7 +9,7 @@ import type { CatalogueReader, ClusterReader, TokenReader } from '../snapshot/do
 import { encodeBody } from '../snapshot/document/body.ts';
 import { type HotPathDeps, hotPath } from './hot/hot-path.ts';
 import type { ResponseCache } from './hot/response-cache.ts';
-import { operationFinder, unroutedOperation } from './hot/unrouted.ts';
+import { type BeforeAnswer, operationFinder, unroutedOperation } from './hot/unrouted.ts';
 import { addOperation, type DescribedOperation, type Operation, type OperationDeps } from './operation.ts';
 import { withoutBodies } from './protocol/bodies.ts';
 import { type Admission, limitConnections } from './protocol/connection-limits.ts';
@@ -120,12 +120,15 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   };
   const refuse = refuser(record, limits.idleTimeoutMs);
   const { inLogContext } = deps;
+  const beforeAnswer: BeforeAnswer = (request, response, status) => {
+    cutWhenIdle(request, limits.idleTimeoutMs);
+    drain.closeLater(response);
+    admission.answers(request, response, status);
+  };
   const addHooks = (router: FastifyInstance) => {
     if (inLogContext)
       router.addHook('onRequest', ({ id: requestId }, _, done) => inLogContext({ requestId }, done));
-    addHeaders(router, limits, drain.closeLater, (request, reply) =>
-      admission.answers(request.raw, reply.raw, reply.statusCode),
-    );
+    addHeaders(router, beforeAnswer);
     deps.addHooks?.(router);
   };
   let route: RequestListener | undefined;
@@ -140,9 +143,7 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   });
   answerBefore(app.server, (first) => (request, response) => (route ?? first)(request, response));
   const operations = operationsOf(deps);
-  const unrouted = operations.map((each) =>
-    unroutedOperation(each, answering, drain.closeLater, limits.idleTimeoutMs),
-  );
+  const unrouted = operations.map((each) => unroutedOperation(each, answering, beforeAnswer));
   addListeners(app, deps, answering, drain, refuse, { findOperation: operationFinder(unrouted), isLate });
   // Added last: its listener precedes all others.
   const admission: Admission = limitConnections(app.server, {
@@ -178,12 +179,7 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   return app;
 }
 
-function addHeaders(
-  app: FastifyInstance,
-  limits: HttpLimits,
-  closeLater: Drain['closeLater'],
-  onAnswer: (request: FastifyRequest, reply: FastifyReply) => void,
-): void {
+function addHeaders(app: FastifyInstance, beforeAnswer: BeforeAnswer): void {
   app.addHook('onRequest', (request, reply, done) => {
     if (!hasBadHost(request.raw)) {
       done();
@@ -195,9 +191,7 @@ function addHeaders(
   });
   app.addHook('onSend', (request, reply, payload, done) => {
     reply.header('x-request-id', request.id);
-    cutWhenIdle(request.raw, limits.idleTimeoutMs);
-    closeLater(reply.raw);
-    onAnswer(request, reply);
+    beforeAnswer(request.raw, reply.raw, reply.statusCode);
     done(null, payload);
   });
 }

@@ -4,6 +4,8 @@ import { connect, type Socket } from 'node:net';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import type { ApiFeature } from '../../src/http/app.ts';
+import { ResponseCache } from '../../src/http/hot/response-cache.ts';
+import { Unavailable } from '../../src/snapshot/document/answer.ts';
 import { until } from '../support/until.ts';
 import { listen, type TestApi, testApi } from './harness.ts';
 
@@ -83,6 +85,26 @@ describe('a connection without an accepted token', () => {
     await until(() => silent.seen.isClosed && health.seen.isClosed);
     expect(await sendRequest(client, requestOf(api.token))).toBe(200);
     client.socket.destroy();
+  });
+
+  it('gets the same 503 before its request is routed as after', async () => {
+    const tokens = {
+      async verify(): Promise<undefined> {
+        throw new Unavailable('nothing answers');
+      },
+    };
+    const responses = new ResponseCache({ linked: true, onInvalidate: () => {} }, 1_000_000);
+    const heads: string[] = [];
+    for (const given of [{ responses }, {}]) {
+      await using served = await serve({ strangerIdleMs: 3000 }, { ...given, tokens });
+      const stranger = await open(served.port);
+      expect(await sendRequest(stranger, requestOf('any'))).toBe(503);
+      stranger.socket.destroy();
+      const [head = ''] = stranger.seen.text.split('\r\n\r\n');
+      heads.push(head.replace(/^((?:x-request-id|date): ).*$/gim, '$1-'));
+    }
+    expect(heads[0]).toMatch(/^keep-alive: timeout=3\r?$/im);
+    expect(heads[0]).toBe(heads[1]);
   });
 
   it('has a time limit for a request to arrive', async () => {

@@ -1,9 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { inLogContext } from '../../src/app/log-context.ts';
+import { ResponseCache } from '../../src/http/hot/response-cache.ts';
 import { Unavailable } from '../../src/snapshot/document/answer.ts';
 import { recordedLog } from '../support/log-lines.ts';
-import { testApi } from './harness.ts';
+import { listen, testApi } from './harness.ts';
 import { memoryCatalogue } from './readers.ts';
 
 it('writes the request’s id in each of its lines, and in no other', async () => {
@@ -36,4 +37,28 @@ it('writes the request’s id in each of its lines, and in no other', async () =
     expect(messages).toHaveLength(3);
   }
   expect(lines.every(({ requestId }) => ids.includes(String(requestId)))).toBe(true);
+});
+
+it.each([
+  ['unknown', 401],
+  ['lost', 503],
+] as const)('has the id of the answer in lines about the lookup of a token: %s', async (token, status) => {
+  const { logger, lines } = recordedLog();
+  const tokens = {
+    async verify() {
+      await turn();
+      logger.warn('a lookup');
+      if (token === 'lost') throw new Unavailable('nothing answers');
+      return undefined;
+    },
+  };
+  const responses = new ResponseCache({ linked: true, onInvalidate: () => {} }, 1_000_000);
+  await using api = await testApi({ logger, tokens, responses, inLogContext });
+  const port = await listen(api.app);
+  const headers = { authorization: `Bearer ${token}`, connection: 'close' };
+  const answer = await fetch(`http://127.0.0.1:${port}/v1/providers`, { headers });
+  expect(answer.status).toBe(status);
+  const id = answer.headers.get('x-request-id');
+  expect(lines.map(({ msg }) => msg)).toEqual(expect.arrayContaining(['a lookup', 'answered']));
+  for (const { msg, requestId } of lines) expect(requestId, msg).toBe(id);
 });

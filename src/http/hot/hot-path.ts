@@ -91,47 +91,50 @@ export function hotPath(deps: HotPathDeps, ordinary: RequestListener): RequestLi
     if (response.socket === null || isTracing() || isLate()) return false;
     const found = findOperation(request.url ?? '');
     if (!found || hasBadHost(request) || !accepts(request.headers)) return false;
-    const started = performance.now();
-    const verified = verify(request);
-    if (!(verified instanceof Promise))
-      return verified !== undefined && answer(found, request, response, started, verified);
+    const unrouted = new UnroutedRequest(request, performance.now(), addressOf);
+    const reply = new UnroutedReply(response, unrouted);
+    let isTaken = false;
+    const begin = () => {
+      isTaken = verifyAndAnswer(found, reply);
+    };
+    if (inLogContext) inLogContext({ requestId: unrouted.id }, begin);
+    else begin();
+    return isTaken;
+  }
+
+  /** Returns false for a request that the ordinary route refuses. */
+  function verifyAndAnswer(found: FoundOperation, reply: UnroutedReply): boolean {
+    const { raw, id } = reply.request;
+    const verified = verify(raw);
+    if (!(verified instanceof Promise)) return verified !== undefined && answer(found, reply, verified);
     withDeadline(verified).then(
       (grant) => {
-        if (!grant || !answer(found, request, response, started, grant)) ordinary(request, response);
+        if (grant && answer(found, reply, grant)) return;
+        // The log may have lines with this id.
+        raw.headers['x-request-id'] = id;
+        ordinary(raw, reply.raw);
       },
-      (error: unknown) => {
-        fail(found, new UnroutedReply(response, new UnroutedRequest(request, started, addressOf)), error);
-      },
+      (error: unknown) => fail(found, reply, error),
     );
     return true;
   }
 
-  /** Returns false for a request that the ordinary route refuses. */
-  function answer(
-    found: FoundOperation,
-    request: IncomingMessage,
-    response: ServerResponse,
-    started: number,
-    grant: Grant,
-  ): boolean {
-    if (!grant.scopes.includes(found.form.operation.scope)) return false;
+  /** The same for a verified token. */
+  function answer(found: FoundOperation, reply: UnroutedReply, grant: Grant): boolean {
+    const { form, values } = found;
+    if (!grant.scopes.includes(form.operation.scope)) return false;
     const counted = rateLimit?.count(grant.tokenId);
     if (counted?.isExceeded) return false;
-    admit(request.socket);
-    const unrouted = new UnroutedRequest(request, started, addressOf);
-    unrouted.grant = grant;
-    unrouted.rateFields = counted?.fields;
-    const reply = new UnroutedReply(response, unrouted);
-    const begin = () => {
-      try {
-        const answering = found.form.answer(unrouted, reply, found.values);
-        if (answering instanceof Promise) answering.catch((error: unknown) => fail(found, reply, error));
-      } catch (error) {
-        fail(found, reply, error);
-      }
-    };
-    if (inLogContext) inLogContext({ requestId: unrouted.id }, begin);
-    else begin();
+    const { request } = reply;
+    admit(request.raw.socket);
+    request.grant = grant;
+    request.rateFields = counted?.fields;
+    try {
+      const answering = form.answer(request, reply, values);
+      if (answering instanceof Promise) answering.catch((error: unknown) => fail(found, reply, error));
+    } catch (error) {
+      fail(found, reply, error);
+    }
     return true;
   }
 

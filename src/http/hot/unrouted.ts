@@ -10,7 +10,6 @@ import {
   type OperationDeps,
   operationAnswerer,
 } from '../operation.ts';
-import { cutWhenIdle, type Drain } from '../protocol/drain.ts';
 import { type Parameters, queryNames, textParser, type Values } from '../protocol/parameters.ts';
 import type { Problem } from '../protocol/problem.ts';
 import { type AddressOf, requestIdOf } from '../protocol/request.ts';
@@ -37,12 +36,13 @@ interface Form extends Unrouted {
 /** Needs no percent-encoding, so that a text is its own meaning. */
 const TEXT = '([A-Za-z0-9_-]+)';
 
-/** @param closeLater see `Drain` */
+/** Called before an answer of an ordinary route is written, and before a problem of an operation without one. */
+export type BeforeAnswer = (request: IncomingMessage, response: ServerResponse, status: number) => void;
+
 export function unroutedOperation(
   operation: Operation,
   deps: OperationDeps,
-  closeLater: Drain['closeLater'],
-  idleTimeoutMs: number,
+  beforeAnswer: BeforeAnswer,
 ): Unrouted {
   const answered = answerRecorder(deps, operation.path);
   const refuse = (reply: UnroutedReply, problem: Problem) => {
@@ -51,8 +51,7 @@ export function unroutedOperation(
     const body = problem.body(id);
     const fields = [...rateFields, ...Object.entries(problem.headers).flat()];
     fields.push('x-request-id', id, 'content-length', String(body.length));
-    closeLater(raw);
-    cutWhenIdle(request.raw, idleTimeoutMs);
+    beforeAnswer(request.raw, raw, problem.status);
     answered(request, problem.status);
     raw.writeHead(problem.status, fields).end(body);
   };
