@@ -162,23 +162,17 @@ export class CacheCommands {
     accept: (reply: R | undefined) => MaybePromise<T | null | undefined>,
     fromPostgres: () => Promise<T>,
   ): Promise<T> {
-    return new Promise((resolve, reject) =>
-      request((reply) => {
-        try {
-          if (reply instanceof Late) {
-            const stored = fromPostgres();
-            const late = reply.reply.then(accept).then((found) => found ?? stored);
-            resolve(Promise.any([stored, late]).catch(() => stored));
-            return;
-          }
-          const found = accept(reply);
-          if (found instanceof Promise) resolve(found.then((each) => each ?? fromPostgres()));
-          else resolve(found ?? fromPostgres());
-        } catch (error) {
-          reject(error);
-        }
-      }),
-    );
+    // A batch has reads of several requests, so each goes on in a context of its own: the log names its request.
+    return new Promise<Reply<R>>(request).then((reply) => {
+      if (reply instanceof Late) {
+        const stored = fromPostgres();
+        const late = reply.reply.then(accept).then((found) => found ?? stored);
+        return Promise.any([stored, late]).catch(() => stored);
+      }
+      const found = accept(reply);
+      if (found instanceof Promise) return found.then((each) => each ?? fromPostgres());
+      return found ?? fromPostgres();
+    });
   }
 
   /**

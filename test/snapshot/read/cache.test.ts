@@ -1,6 +1,9 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setTimeout as pause } from 'node:timers/promises';
+import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { openRedis, redisReady } from '../../../src/redis/redis.ts';
-import { LoopDeadline } from '../../../src/snapshot/read/cache.ts';
+import { openRedis, type RedisClient, redisReady } from '../../../src/redis/redis.ts';
+import { CacheCommands, LoopDeadline, type OnReply } from '../../../src/snapshot/read/cache.ts';
 import { startTestRedis } from '../../support/redis.ts';
 
 /** Blocks the event loop. */
@@ -43,3 +46,26 @@ it('a failed command fails at once', async () => {
   const failed = within(new LoopDeadline(60_000), Promise.reject(new Error('READONLY')));
   await expect(failed).rejects.toThrow('READONLY');
 });
+
+it.each([
+  ['has no value', 'ready', async (keys: string[]) => keys.map(() => null)],
+  ['is late', 'ready', () => pause(200, [])],
+  ['is away', 'reconnecting', async () => []],
+])(
+  'each read of a batch goes on in the context of its request: the cache %s',
+  async (_, status, mgetBuffer) => {
+    const redis = { status, mgetBuffer } as unknown as RedisClient;
+    const commands = new CacheCommands(redis, pino({ level: 'silent' }), () => 0);
+    const context = new AsyncLocalStorage<number>();
+    const read = (request: number) =>
+      context.run(request, () =>
+        commands.hedge(
+          (onReply: OnReply<Buffer | null>) => commands.get(`key ${request}`, onReply),
+          (value) => (value ? -1 : undefined),
+          async () => context.getStore(),
+        ),
+      );
+    const requests = Array.from({ length: 40 }, (_, request) => request);
+    expect(await Promise.all(requests.map(read))).toEqual(requests);
+  },
+);
