@@ -1,7 +1,9 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { inLogContext } from '../../src/app/log-context.ts';
+import { inLogContext, logFields } from '../../src/app/log-context.ts';
 import { ResponseCache } from '../../src/http/hot/response-cache.ts';
+import { Turns } from '../../src/http/protocol/turns.ts';
 import { Unavailable } from '../../src/snapshot/document/answer.ts';
 import { recordedLog } from '../support/log-lines.ts';
 import { listen, testApi } from './harness.ts';
@@ -61,4 +63,23 @@ it.each([
   const id = answer.headers.get('x-request-id');
   expect(lines.map(({ msg }) => msg)).toEqual(expect.arrayContaining(['a lookup', 'answered']));
   for (const { msg, requestId } of lines) expect(requestId, msg).toBe(id);
+});
+
+it('has the id of a read’s own request after it has waited for its turn', async () => {
+  const turns = new Turns(0);
+  const request = { socket: { destroyed: false } } as IncomingMessage;
+  const response = { writableEnded: false } as ServerResponse;
+  const read = () => {
+    // Longer than a turn: the others wait.
+    for (const until = performance.now() + 3; performance.now() < until; );
+    return logFields();
+  };
+  const ids = ['first', 'second', 'third', 'fourth'];
+  const reads = ids.map(
+    (requestId) =>
+      new Promise((resolve) =>
+        inLogContext({ requestId }, () => resolve(turns.run(request, response, read))),
+      ),
+  );
+  expect(await Promise.all(reads)).toEqual(ids.map((requestId) => ({ requestId })));
 });

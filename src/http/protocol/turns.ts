@@ -1,4 +1,5 @@
 /** Shares the event loop among connections: no client's requests keep it from the others for long. */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
@@ -98,13 +99,14 @@ export class Turns {
   run<T>(request: IncomingMessage, response: ServerResponse, read: () => MaybePromise<T>): MaybePromise<T> {
     if (this.#usedMs < TURN_MS && this.#waiting.length === 0) return this.#measured(read);
     return new Promise<T>((resolve, reject) => {
-      const begin = () => {
+      // Another request's turn begins it: its log lines and spans are those of its own request.
+      const begin = AsyncLocalStorage.bind(() => {
         try {
           resolve(this.#measured(read));
         } catch (error) {
           reject(error);
         }
-      };
+      });
       this.#waiting.push({ request, response, since: performance.now(), begin, reject });
     });
   }
