@@ -213,7 +213,7 @@ export class Searchable {
   async #read(): Promise<void> {
     const { link, documents } = this.#options;
     const stamps = await documents.freshness.begin();
-    const { epoch } = link;
+    const { epoch, lastHeartbeatAt } = link;
     const generation = this.#generation;
     const at = this.#now();
     const isComplete = this.#shown !== undefined && this.#isLinked();
@@ -237,7 +237,8 @@ export class Searchable {
       if ((this.#published.get(region) ?? Infinity) <= version) this.#published.delete(region);
     if (knownSince === undefined) {
       if (!isComplete) this.#epoch = epoch;
-      this.#confirmedAt = at;
+      // Only versions of Postgres show what is current now, as for documents.
+      this.#confirmedAt = stored ? at : Math.min(at, lastHeartbeatAt);
     } else {
       this.#confirmedAt = isSame ? Math.max(this.#knownAt(), knownSince) : knownSince;
       this.#epoch = NO_EPOCH;

@@ -1,6 +1,7 @@
 /** Readers keep their connection to the cache while the publishers lose theirs. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../src/db/tokens.ts';
+import { steadyNow } from '../../src/domain/clock.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { Unavailable } from '../../src/snapshot/document/answer.ts';
 import { withFence } from '../../src/snapshot/publish/fence.ts';
@@ -122,6 +123,24 @@ describe('a reader whose publishers lost the cache', () => {
     expect(await cut.tokens.verify(token)).toBeUndefined();
     // A reader that starts now has received no heartbeat yet.
     expect(await reader().tokens.verify(token)).toBeUndefined();
+  });
+
+  it('counts what the cache said from the last heartbeat, not from the read', async () => {
+    const cut = await linkedReader();
+    const region = { kind: 'region', regionId: scene.sample.region } as const;
+    await way.refuse();
+    await revokeToken(scene.store.db, tokenId);
+    const version = await reprice(scene.sql, scene.sample.small, '0.75');
+    const { lastHeartbeatAt } = cut.link;
+    const sinceHeartbeat = () => steadyNow() - lastHeartbeatAt;
+    await until(() => sinceHeartbeat() > silentAfterMs / 2, { everyMs: 5 });
+    // The workers have lost the cache, and the reader cannot know it yet.
+    expect(await cut.tokens.verify(token)).toBeDefined();
+    expect((await cut.documents.get(region)).document?.version).toBeLessThan(version);
+    await until(() => !cut.link.linked, { everyMs: 5 });
+    expect((await cut.documents.get(region)).document?.version).toBe(version);
+    await until(() => sinceHeartbeat() > 2000, { everyMs: 5 });
+    expect(await cut.tokens.verify(token)).toBeUndefined();
   });
 
   it('sends one query to PostgreSQL for all used tokens, for any number of requests', async () => {

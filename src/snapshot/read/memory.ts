@@ -27,8 +27,14 @@ const UNKNOWN_TOKEN_MAX_AGE_MS = 10_000;
 /** A recalled document may be from the future by this much (ms): clocks are set back. */
 const CLOCK_TOLERANCE_MS = 60_000;
 
+/** The state before a read. */
+interface Began extends ReadAt {
+  /** The last time (ms) for which the cache is known to be current. */
+  readonly heartbeatAt: number;
+}
+
 export interface ConsistencyOptions {
-  readonly link: Pick<CacheLink, 'linked' | 'epoch' | 'confirmedAt'>;
+  readonly link: Pick<CacheLink, 'linked' | 'epoch' | 'confirmedAt' | 'lastHeartbeatAt'>;
   readonly now: () => number;
   readonly staleLimitMs: number;
   readonly tokenStaleLimitMs: number;
@@ -49,15 +55,19 @@ export class Consistency {
   }
 
   /** Returns the state before a read. A change during the read makes the result outdated at once. */
-  now(): ReadAt {
-    return { epoch: this.#options.link.epoch, at: this.#options.now() };
+  now(): Began {
+    const { epoch, lastHeartbeatAt } = this.#options.link;
+    return { epoch, at: this.#options.now(), heartbeatAt: lastHeartbeatAt };
   }
 
-  served({ document, knownAt, asOf }: TieredResult, began: ReadAt, isOvertaken: boolean): Served {
+  /** Only Postgres knows what is current at the read. Workers may have lost the cache since their last heartbeat. */
+  served(found: TieredResult, began: Began, isOvertaken: boolean): Served {
+    const { document, knownAt, asOf, isOfPostgres } = found;
     const { linked } = this.#options.link;
     const isOutdated = isOvertaken || (knownAt !== undefined && linked);
     const epoch = isOutdated ? OUTDATED : knownAt !== undefined ? UNCONFIRMED : began.epoch;
-    return { document, epoch, at: Math.min(began.at, knownAt ?? began.at), asOf };
+    const readAt = isOfPostgres ? began.at : Math.min(began.at, began.heartbeatAt);
+    return { document, epoch, at: Math.min(readAt, knownAt ?? readAt), asOf };
   }
 
   /** @throws Unavailable for a result that was current too long ago */

@@ -9,7 +9,7 @@ function memoryOf(memoryLimit: number) {
   const invalidated: string[] = [];
   const memory = new DocumentMemory({
     rules: new Consistency({
-      link: { linked: true, epoch: 1, confirmedAt: () => 0 },
+      link: { linked: true, epoch: 1, confirmedAt: () => 0, lastHeartbeatAt: 0 },
       now: () => 0,
       staleLimitMs: 0,
       tokenStaleLimitMs: 0,
