@@ -66,11 +66,7 @@ export class CacheCommands {
 
   /** Runs one command under the circuit breaker. Undefined if the cache does not answer. */
   run<T>(command: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
-    return this.isReady && this.#breaker.allows() ? this.runAlways(command) : AWAY;
-  }
-
-  /** Runs one command in any state of the circuit breaker, and so detects the return of the cache. */
-  runAlways<T>(command: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
+    if (!this.isReady || !this.#breaker.allows()) return AWAY;
     return new Promise((resolve) =>
       this.#request(command, (reply) => resolve(reply instanceof Late ? undefined : reply)),
     );
