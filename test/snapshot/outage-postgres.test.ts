@@ -164,6 +164,26 @@ describe('broken connections to Postgres', () => {
   });
 });
 
+describe('while the cache is away and Postgres is slow', () => {
+  it('a token waits for Postgres, which knows that it is revoked, and a list comes from memory', async () => {
+    const clock = new TestClock();
+    const reader = await linked({ now: clock.now, postgresDeadlineMs: 5000 });
+    const other = await createToken(scene.store.db, {
+      organizationId: scene.sample.a,
+      scopes: ['clusters:read'],
+    });
+    await machines(reader);
+    expect(await reader.tokens.verify(other.token)).toBeDefined();
+    await scene.redis.kill();
+    await until(() => !reader.link.linked);
+    await revokeToken(scene.store.db, other.id);
+    proxy.delay(300);
+    clock.forward(MINUTE);
+    expect((await machines(reader)).tier).toBe('memory');
+    expect(await reader.tokens.verify(other.token)).toBeUndefined();
+  });
+});
+
 describe('while cache and Postgres are both away', () => {
   async function strand(reader: TestReader): Promise<void> {
     await Promise.all([scene.redis.kill(), proxy.refuse()]);

@@ -245,9 +245,12 @@ export class Documents {
     return this.#memory.size;
   }
 
-  /** Answers from memory if the read takes long, e.g. until a hang of PostgreSQL is detected. The read goes on. */
+  /**
+   * Answers from memory if the read takes long, e.g. until a hang of PostgreSQL is detected. The read goes on. A token waits for it: a
+   * slow PostgreSQL may know that it is revoked.
+   */
   #withoutDelay(reading: Promise<TieredResult>, name: DocumentName, id: string): Promise<TieredResult> {
-    if (!this.#memory.getAny(id)) return reading;
+    if (name.kind === 'token' || !this.#memory.getAny(id)) return reading;
     const { promise, resolve } = Promise.withResolvers<TieredResult>();
     const timer = setTimeout(() => {
       const recalled = this.#memory.recallOwn({ id, name });
