@@ -1,5 +1,4 @@
-/** What clusters and machines cost: the routes of the console, and the pages in a real browser. */
-import type { Browser } from 'playwright-core';
+/** What clusters and machines cost, by the routes of the console. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { StoredTerms } from '../../../src/domain/prices/term.ts';
 import type {
@@ -8,18 +7,6 @@ import type {
   MachineAnswer,
 } from '../../../src/features/console/routes/answers.ts';
 import type { EntryPreview } from '../../../src/features/price-book/answers.ts';
-import {
-  CHROMIUM,
-  hasChromium,
-  launchBrowser,
-  openPage,
-  overflows,
-  PHONE,
-  seriousFindings,
-} from '../../support/browser.ts';
-import { needs } from '../../support/needs.ts';
-import { until } from '../../support/until.ts';
-import { addOperators, tokenOf } from '../operators/accounts-scene.ts';
 import { addOrganizations, atHetzner, statesClusters } from './clusters-scene.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
 
@@ -196,125 +183,5 @@ describe('the routes of costs', () => {
       { term: 'spot', to: null },
       { term: 'reserved_1y', price: 0.0001, to: null },
     ]);
-  });
-});
-
-describe('costs in a browser', needs(hasChromium, CHROMIUM), () => {
-  let browser: Browser;
-  let origin: string;
-  beforeAll(async () => {
-    origin = await scene.app.listen({ host: '127.0.0.1', port: 0 });
-    browser = await launchBrowser();
-  });
-  afterAll(() => browser.close());
-
-  it.each([
-    ['light', {}],
-    ['dark', { colorScheme: 'dark' }],
-    ['phone', PHONE],
-  ] as const)('the pages are readable: %s', async (_, options) => {
-    const { page, complaints } = await openPage(browser, origin, tokenOf('vera'), options);
-    await page.goto('/organizations/acme?show=cost');
-    await page.getByText(/EUR per month for 2 clusters/).waitFor();
-    expect(await page.getByRole('row', { name: /orders/ }).textContent()).toMatch(/cx21.*7\.16 less/s);
-    expect(await overflows(page)).toBe(false);
-    expect(await seriousFindings(page)).toEqual([]);
-    await page.getByRole('link', { name: 'orders' }).click();
-    const cost = page.getByRole('definition').filter({ hasText: 'per month of 730 hours' });
-    expect(await cost.textContent()).toMatch(
-      /^13\.00 EUR per month of 730 hours \(machines 13\.00, disks 0\.00\).*cx21 costs 7\.16 EUR less$/,
-    );
-    expect(await overflows(page)).toBe(false);
-    expect(await seriousFindings(page)).toEqual([]);
-    await page.getByRole('link', { name: 'cx11' }).click();
-    await page.getByRole('heading', { name: 'Terms in EUR' }).waitFor();
-    await page.getByText('A calendar month on demand costs at most 6.50 EUR.').waitFor();
-    expect(
-      await page
-        .getByRole('row', { name: /reserved, 1 year/ })
-        .first()
-        .textContent(),
-    ).toMatch(/−32\.6 %/);
-    expect(await overflows(page)).toBe(false);
-    expect(await seriousFindings(page)).toEqual([]);
-    await page.goto('/organizations/empty?show=cost');
-    await page.getByText(/No control plane lists a cluster of this organization/).waitFor();
-    expect(complaints).toEqual([]);
-    await page.context().close();
-  });
-
-  it('an admin adds and ends own prices, and sees why an entry is refused', async () => {
-    await addOperators(scene.worker, { zoe: 'admin' });
-    const { page, complaints } = await openPage(browser, origin, tokenOf('zoe'), PHONE);
-    await page.goto('/organizations/zeta?show=prices');
-    await page.getByText('The organization has no own prices, so all answers have list prices.').waitFor();
-    const add = async (percent: string) => {
-      await page.getByRole('button', { name: 'Add a price' }).click();
-      await page.getByRole('dialog', { name: 'Add a price' }).waitFor();
-      await page.getByLabel('Percent off the list price').fill(percent);
-      await page.getByLabel(/^Provider/).fill('Hetzner');
-      await page.getByRole('button', { name: 'Add the entry' }).click();
-    };
-    const offered = async (label: RegExp) =>
-      page
-        .getByLabel(label)
-        .evaluate((field) =>
-          [...(field as unknown as { list: { options: Iterable<{ value: string }> } }).list.options].map(
-            ({ value }) => value,
-          ),
-        );
-    await page.getByRole('button', { name: 'Add a price' }).click();
-    await until(async () => (await offered(/^Provider/)).join() === 'Hetzner');
-    expect(await offered(/^Region/)).toEqual(['fsn1', 'nbg1']);
-    const preview = page.getByRole('status', { name: 'Preview' });
-    expect(await preview.textContent()).toBe('Give a percentage to see what the entry changes.');
-    await page.getByLabel('Percent off the list price').fill('50');
-    await preview.getByText('7.30 EUR per month instead of 14.60').waitFor();
-    expect(await preview.textContent()).toMatch(
-      /Changes the cost of 1 of 1 cluster, and selects \d+ machines\./,
-    );
-    expect(await seriousFindings(page)).toEqual([]);
-    expect(await overflows(page)).toBe(false);
-    await page.getByLabel(/^Region/).fill('mars');
-    await preview.getByText(/^region "mars" is unknown/).waitFor();
-    await page.getByLabel(/^Region/).fill('');
-    await page.getByLabel('Term').selectOption('spot');
-    await preview.getByText(/Costs here are on demand/).waitFor();
-    await page.getByLabel('Term').selectOption('');
-    await page.getByRole('combobox', { name: 'Price' }).selectOption('price');
-    await preview.getByText('Give a price and a machine to see what the entry changes.').waitFor();
-    await page.getByRole('combobox', { name: 'Price' }).selectOption('discount');
-    await page.getByLabel(/^Machine/).fill('cx3');
-    await until(async () => (await offered(/^Machine/)).join() === 'cx31@fsn1,cx31@nbg1');
-    await page.getByRole('button', { name: 'Cancel' }).click();
-    await add('101');
-    await page
-      .getByRole('alert')
-      .getByText(/discount/)
-      .waitFor();
-    expect(await seriousFindings(page)).toEqual([]);
-    expect(await overflows(page)).toBe(false);
-    await page.getByRole('button', { name: 'Cancel' }).click();
-    await add('15');
-    const row = page.getByRole('row', { name: /Hetzner/ });
-    await row.waitFor();
-    expect(await row.textContent()).toMatch(/15 % off.*applies/);
-    await add('20');
-    await page
-      .getByRole('alert')
-      .getByText(/overlaps/)
-      .waitFor();
-    await page.getByRole('button', { name: 'Cancel' }).click();
-    expect((await costs('zeta')).perMonth).toBeCloseTo(0.01 * 730 * 2 * 0.85, 6);
-    expect(await overflows(page)).toBe(false);
-    await page.getByRole('button', { name: /^End entry/ }).click();
-    await page.getByRole('button', { name: 'End the entry' }).click();
-    await page.getByText(/^Entry \d+ ends at /).waitFor();
-    expect((await costs('zeta')).perMonth).toBeCloseTo(0.01 * 730 * 2, 6);
-    await page.getByRole('link', { name: 'Show ended entries too' }).click();
-    await row.getByText('ended').waitFor();
-    // The failed requests are the refused entries and previews.
-    expect(complaints.filter((text) => !/status of 400/.test(text))).toEqual([]);
-    await page.context().close();
   });
 });
