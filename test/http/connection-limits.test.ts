@@ -211,7 +211,8 @@ async function stalled({ api, port }: Awaited<ReturnType<typeof serve>>, address
     each.socket.pause();
     opened.push(each);
   }
-  await until(() => sockets.every(({ writableLength }) => writableLength > 0));
+  // On a busy machine the first may be disconnected before the last one is open.
+  await until(() => sockets.every(({ destroyed, writableLength }) => destroyed || writableLength > 0));
   expect(sockets.length).toBe(opened.length);
   return opened;
 }
