@@ -33,6 +33,7 @@ describe('the bound', () => {
     ['max-age="60"', 60_001, false],
     ['no-cache, max-age=60', 60_001, false],
     ['max-age=90, max-age=60', 60_001, false],
+    ['max-age=60, max-age=90', 60_001, false],
     ['max-age=99999999999999999999', 1e12, true],
     ['no-cache', 1e12, true],
     ['min-fresh=60, max-stale, only-if-cached', 1e12, true],
