@@ -24,9 +24,11 @@ WORKDIR /app
 ARG NPM_CONFIG_REGISTRY
 ARG EXTRA_CA
 COPY package.json package-lock.json .npmrc ./
+COPY release/manifest.ts release/
 RUN if [ -n "$EXTRA_CA" ]; then printf '%s\n' "$EXTRA_CA" > /tmp/extra-ca.pem && export NODE_EXTRA_CA_CERTS=/tmp/extra-ca.pem; fi \
+ && node release/manifest.ts trim \
  && npm ci --ignore-scripts --omit=dev --omit=optional \
- && rm -rf node_modules/.bin node_modules/.package-lock.json
+ && rm -rf node_modules/.bin node_modules/.package-lock.json node_modules/.package.json
 
 FROM ${NODE_IMAGE} AS node
 COPY deploy/image/collect-node.sh /
@@ -39,7 +41,8 @@ COPY --from=dependencies /app/node_modules node_modules
 COPY --from=build /app/dist dist
 COPY drizzle/*.sql drizzle/
 COPY drizzle/meta/_journal.json drizzle/meta/
-COPY package.json LICENSE deploy/image/healthcheck.mjs ./
+COPY --from=dependencies /app/package.json ./
+COPY LICENSE deploy/image/healthcheck.mjs ./
 # The user `node`, as a number: Kubernetes then knows that it is not root.
 USER 1000:1000
 # Other containers and the published port need HOST. The operators' pages stay on loopback unless OPS_HOST is set.

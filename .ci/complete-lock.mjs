@@ -2,12 +2,14 @@
  * Completes package-lock.json after a change of the dependencies. npm writes no entry for an optional package of another
  * platform if its registry lacks the package, and `npm ci` then refuses the lock file on every machine. The script adds
  * these entries. The parent package and the name give their values. Each entry without a checksum gets that of the registry.
+ * Each entry gets its address at the public registry, which npm replaces by the configured one. Without addresses npm reads the
+ * description of each package first: 110 MB for an installation.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 
-const FILE = new URL('../package-lock.json', import.meta.url);
-const lock = JSON.parse(readFileSync(FILE, 'utf8'));
+/** The second one brings Node.js to a system with an older one. */
+const FILES = ['../package-lock.json', '../src/dev/node/package-lock.json'];
 
 const SYSTEMS = [
   'aix',
@@ -25,7 +27,7 @@ const CPUS = ['arm', 'arm64', 'ia32', 'loong64', 'mips64el', 'ppc64', 'riscv64',
 const LIBCS = { gnu: 'glibc', gnueabihf: 'glibc', musl: 'musl', musleabihf: 'musl' };
 
 /** Returns true if Node resolves that package from this place in the tree. */
-function isFound(from, name) {
+function isFound(lock, from, name) {
   for (let place = from; ; place = place.slice(0, Math.max(place.lastIndexOf('/node_modules/'), 0))) {
     if (lock.packages[`${place === '' ? '' : `${place}/`}node_modules/${name}`]) return true;
     if (place === '') return false;
@@ -63,23 +65,35 @@ function checksum(name, version) {
   );
 }
 
-let changed = 0;
-for (const [path, parent] of Object.entries(lock.packages)) {
-  for (const [name, version] of Object.entries(parent.optionalDependencies ?? {})) {
-    if (isFound(path, name)) continue;
-    lock.packages[`node_modules/${name}`] = entry(name, version, parent);
+for (const file of FILES) {
+  const url = new URL(file, import.meta.url);
+  const lock = JSON.parse(readFileSync(url, 'utf8'));
+  let changed = 0;
+  for (const [path, parent] of Object.entries(lock.packages)) {
+    for (const [name, version] of Object.entries(parent.optionalDependencies ?? {})) {
+      if (isFound(lock, path, name)) continue;
+      lock.packages[`node_modules/${name}`] = entry(name, version, parent);
+    }
   }
+  for (const [path, found] of Object.entries(lock.packages)) {
+    const at = path.lastIndexOf('node_modules/');
+    if (at < 0 || found.link) continue;
+    const { name: alias, version, resolved, integrity, ...rest } = found;
+    const name = alias ?? path.slice(at + 'node_modules/'.length);
+    const address = `https://registry.npmjs.org/${name}/-/${name.slice(name.indexOf('/') + 1)}-${version}.tgz`;
+    if (resolved === address && integrity) continue;
+    lock.packages[path] = {
+      ...(alias ? { name } : {}),
+      version,
+      resolved: address,
+      integrity: integrity ?? checksum(name, version),
+      ...rest,
+    };
+    changed++;
+  }
+  lock.packages = Object.fromEntries(
+    Object.entries(lock.packages).sort(([a], [b]) => a.localeCompare(b, 'en')),
+  );
+  if (changed > 0) writeFileSync(url, `${JSON.stringify(lock, null, 2)}\n`);
+  console.log(`${changed} entries added or completed in ${file.slice(3)}`);
 }
-for (const [path, found] of Object.entries(lock.packages)) {
-  const at = path.lastIndexOf('node_modules/');
-  if (at < 0 || found.link || found.integrity) continue;
-  const { version, ...rest } = found;
-  const name = found.name ?? path.slice(at + 'node_modules/'.length);
-  lock.packages[path] = { version, integrity: checksum(name, version), ...rest };
-  changed++;
-}
-lock.packages = Object.fromEntries(
-  Object.entries(lock.packages).sort(([a], [b]) => a.localeCompare(b, 'en')),
-);
-if (changed > 0) writeFileSync(FILE, `${JSON.stringify(lock, null, 2)}\n`);
-console.log(`${changed} entries added or completed in package-lock.json`);

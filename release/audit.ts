@@ -1,6 +1,6 @@
 /**
  * `node release/audit.ts`: known vulnerabilities of the packages of a release, from the registry's advisories. Each one needs a
- * statement in `.vex/fleetbook.openvex.json`, or the check fails. `npm audit --omit=dev` alone would miss bundled packages.
+ * statement in `.vex/fleetbook.openvex.json`, or the check fails. `npm audit --omit=dev` alone would also report packages that no release has.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

@@ -7,6 +7,7 @@ import { join, relative } from 'node:path';
 import { type Plugin, rolldown } from 'rolldown';
 import { build } from 'vite';
 import config from '../rolldown.config.ts';
+import { published } from './manifest.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 /** `src/http/reference/build.mjs` copies its program. */
@@ -47,9 +48,12 @@ export async function components(): Promise<Component[]> {
   ].sort((one, other) => one.name.localeCompare(other.name) || one.version.localeCompare(other.version));
 }
 
-/** Returns the paths of the packages that the server's dependencies need. Flags in the lock file are unreliable for other platforms. */
-function reachable(from = '', found = new Set<string>()): Set<string> {
-  const entry = packages[from];
+/**
+ * Returns the paths of the packages that npm installs with the published one. Flags in the lock file are unreliable for other
+ * platforms.
+ */
+export function reachable(from = '', found = new Set<string>()): Set<string> {
+  const entry: Partial<LockEntry> | undefined = from === '' ? published(packages[''] ?? {}) : packages[from];
   const names = Object.keys({ ...entry?.dependencies, ...entry?.optionalDependencies });
   for (const name of names) {
     const path = resolved(from, name);

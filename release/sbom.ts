@@ -1,6 +1,6 @@
 /**
- * `node release/sbom.ts <file>`: the list of components as CycloneDX. `npm sbom` lists the installed packages; this adds the
- * packages that are part of the release's own files.
+ * `node release/sbom.ts <file>`: the list of components as CycloneDX. `npm sbom` describes the packages that npm installs with a
+ * release; this adds the packages that are part of the release's own files.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -31,32 +31,43 @@ export interface Bom {
 
 /** Returns the components of a release; `found` is the result of `components()`. */
 export function sbom(found: readonly Component[]): Bom {
-  const installed = JSON.parse(
+  const ofClone = JSON.parse(
     execFileSync('npm', ['sbom', '--sbom-format=cyclonedx', '--omit=dev', '--package-lock-only'], {
       cwd: ROOT,
       encoding: 'utf8',
       maxBuffer: 100_000_000,
     }),
   ) as Bom;
-  const known = new Set(installed.components.map(({ purl }) => purl));
+  const outside = new Set(
+    found
+      .filter(({ delivery }) => delivery === 'installed')
+      .map(({ name, version }) => purlOf(name, version)),
+  );
+  const installed = ofClone.components.filter(({ purl }) => outside.has(purl));
+  const known = new Set(installed.map(({ purl }) => purl));
   const bundled = found.map(bomComponent).filter(({ purl }) => !known.has(purl));
-  const { component } = installed.metadata;
+  const { component } = ofClone.metadata;
+  const isListed = (ref: string) => installed.some((each) => each['bom-ref'] === ref);
   const root = component['bom-ref'];
   // npm names it after the folder of the clone.
   const { name, version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as BomComponent;
   return {
-    ...installed,
+    ...ofClone,
     metadata: {
-      ...installed.metadata,
+      ...ofClone.metadata,
       component: { ...component, name, version, purl: purlOf(name, version) },
     },
-    components: [...installed.components, ...bundled],
+    components: [...installed, ...bundled],
     dependencies: [
-      ...installed.dependencies.map(({ ref, dependsOn = [] }) =>
-        ref === root
-          ? { ref, dependsOn: [...dependsOn, ...bundled.map((each) => each['bom-ref'])] }
-          : { ref, dependsOn },
-      ),
+      ...ofClone.dependencies
+        .filter(({ ref }) => ref === root || isListed(ref))
+        .map(({ ref, dependsOn = [] }) => ({
+          ref,
+          dependsOn: [
+            ...dependsOn.filter(isListed),
+            ...(ref === root ? bundled.map((each) => each['bom-ref']) : []),
+          ],
+        })),
       ...bundled.map((each) => ({ ref: each['bom-ref'], dependsOn: [] })),
     ],
   };

@@ -1,20 +1,42 @@
 /**
- * Installs the packages of a fresh clone before `npm start` and `npm test`. It runs on the system's Node.js before anything is
- * installed, so it is plain JavaScript without dependencies. The published package does not use it.
+ * Installs the packages of a fresh clone. `node src/dev/install.mjs start` is for `npm start`: the packages that the program and
+ * the build of the console import. Without `start` it adds those of tests and checks. It runs on the system's Node.js before
+ * anything is installed, so it is plain JavaScript without dependencies. The published package does not use it.
+ *
+ * Afterwards `node_modules/.bin/node`, which npm puts first on the PATH of scripts, runs the sources: it is a link to the Node.js
+ * of the system, or to one that this script brings if the system's is too old.
  */
-import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { spawn, spawnSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { delimiter, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MODULES = join(ROOT, 'node_modules');
-const OWN_NODE = join(MODULES, '.bin', 'node');
+/** npm writes it after a complete installation. */
+const LIST = join(MODULES, '.package-lock.json');
+/** Exists while npm writes: what an interrupted installation leaves is deleted. */
+const UNFINISHED = join(MODULES, '.unfinished');
+const NODE_LINK = join(MODULES, '.bin', 'node');
+/** Its manifest and lock file pin the Node.js that is brought. */
+const NODE_MANIFEST = fileURLToPath(new URL('node', import.meta.url));
+const BROUGHT_NODE = join(MODULES, '.node');
 const OLDEST_TO_INSTALL = 20;
 /** The sources need type stripping and `await using`. */
 const OLDEST_TO_RUN = 24;
 
-const major = (version) => Number(version.replace(/^v/, '').split('.')[0]);
+const NPM_OPTIONS = ['--loglevel=error', '--no-audit', '--no-fund', '--no-progress'];
+const FOR_START = 'the packages of a start';
+const FOR_ALL = 'all packages, with those of tests and checks';
 
 function stop(message) {
   console.error(`fleetbook: ${message}`);
@@ -29,20 +51,27 @@ function readJson(path) {
   }
 }
 
-/** npm writes node_modules/.package-lock.json after a complete installation. */
-function isInstalled(wanted) {
-  const installed = readJson(join(MODULES, '.package-lock.json'))?.packages;
-  if (installed === undefined) return false;
-  return Object.entries(wanted).every(
-    ([path, entry]) =>
-      path === '' ||
-      installed[path]?.version === entry.version ||
-      // npm skips packages for other platforms.
-      (installed[path] === undefined && entry.optional === true),
+/** Returns the paths and entries of the lock file that belong to the installation, on this platform. */
+function wantedFrom(lock, isForStart) {
+  const fits = (allowed, own) => allowed === undefined || [allowed].flat().includes(own);
+  return Object.entries(lock.packages).filter(
+    ([path, { dev, os, cpu }]) =>
+      path !== '' && !(isForStart && dev) && fits(os, process.platform) && fits(cpu, process.arch),
   );
 }
 
-/** `npm ci` replaces the Node.js in node_modules, so npm must not run on it. */
+function isInstalled(wanted) {
+  const installed = readJson(LIST)?.packages;
+  if (installed === undefined || existsSync(UNFINISHED)) return false;
+  return wanted.every(([path, { version, optional, devOptional }]) =>
+    installed[path] === undefined
+      ? // npm skips packages for other C libraries, and optional peers without the packages that bring them.
+        optional === true || devOptional === true
+      : installed[path].version === version,
+  );
+}
+
+/** `npm ci` deletes the Node.js in node_modules, so npm must not run on it. */
 function pathWithoutOwnNode() {
   return (process.env.PATH ?? '')
     .split(delimiter)
@@ -50,39 +79,133 @@ function pathWithoutOwnNode() {
     .join(delimiter);
 }
 
-function install() {
-  console.error('fleetbook: installing its packages; the first time this takes about a minute …');
-  const result = spawnSync('npm', ['ci', '--loglevel=error', '--no-audit', '--no-fund'], {
-    cwd: ROOT,
+/** Shows what is being installed, and how far it is: on one line of a terminal, else whenever a quarter is done. */
+function showProgress(what, wanted) {
+  const isTerminal = process.stderr.isTTY === true;
+  const began = Date.now();
+  let shown = 0;
+  const show = (count) => {
+    const line = `fleetbook: installing ${what}: ${count} of ${wanted.length} packages`;
+    if (isTerminal) process.stderr.write(`\r${line}`);
+    else console.error(line);
+    shown = count;
+  };
+  show(0);
+  const timer = setInterval(() => {
+    const count = wanted.filter(([path]) => existsSync(join(ROOT, path, 'package.json'))).length;
+    if (count > shown && (isTerminal || count >= shown + wanted.length / 4)) show(count);
+  }, 250);
+  return (isDone) => {
+    clearInterval(timer);
+    if (isTerminal) process.stderr.write('\n');
+    if (isDone)
+      console.error(
+        `fleetbook: installed ${what} in ${Math.round((Date.now() - began) / 1000)} seconds; the next time takes none`,
+      );
+  };
+}
+
+/** Returns what went wrong, with the remedy. */
+async function runNpm(args, cwd) {
+  const npm = spawn('npm', [...args, ...NPM_OPTIONS], {
+    cwd,
     env: { ...process.env, PATH: pathWithoutOwnNode() },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
-  if (result.error) stop(`cannot run npm (${result.error.message}); install npm and try again`);
-  if (result.status !== 0)
-    stop('npm could not install the packages, see above; fix the problem and run the same command again');
+  let isInterrupted = false;
+  for (const signal of ['SIGINT', 'SIGTERM'])
+    process.once(signal, () => {
+      isInterrupted = true;
+      npm.kill(signal);
+    });
+  return await new Promise((resolve) => {
+    npm.on('error', (error) => resolve(`cannot run npm (${error.message}); install npm and try again`));
+    npm.on('exit', (code) => {
+      if (isInterrupted) resolve('the installation was interrupted; the same command runs it again');
+      else if (code === 0) resolve(undefined);
+      else
+        resolve(
+          'npm could not install the packages, see above; fix the problem and run the same command again',
+        );
+    });
+  });
 }
 
-function checkNode() {
-  const answer = spawnSync(OWN_NODE, ['--version'], { encoding: 'utf8' });
-  const own = answer.status === 0 ? answer.stdout.trim() : undefined;
-  if (major(own ?? process.version) >= OLDEST_TO_RUN) return;
-  stop(
-    own === undefined
-      ? 'the package `node`, which brings the Node.js that Fleetbook runs on, has not installed it: its install script ' +
-          'was blocked or failed. Run `npm rebuild node --ignore-scripts=false --foreground-scripts` and try again, ' +
-          `or install Node.js ${OLDEST_TO_RUN} or newer on this system (it has ${process.version})`
-      : `node_modules/.bin/node is ${own}, and Fleetbook needs ${OLDEST_TO_RUN} or newer: run \`npm ci\` and try again`,
+async function install(what, wanted, isForStart) {
+  // Packages of a complete installation stay in place, because a program may run on them.
+  const isAddition = existsSync(LIST) && !existsSync(UNFINISHED);
+  const end = showProgress(what, wanted);
+  mkdirSync(MODULES, { recursive: true });
+  writeFileSync(UNFINISHED, '');
+  // `npm ci` deletes node_modules with this file, and `install` with `--no-save` keeps the lock file.
+  const failure = await runNpm(
+    [...(isAddition ? ['install', '--no-save'] : ['ci']), isForStart ? '--omit=dev' : '--include=dev'],
+    ROOT,
   );
+  end(failure === undefined);
+  if (failure !== undefined) stop(failure);
+  rmSync(UNFINISHED, { force: true });
 }
 
-if (major(process.version) < OLDEST_TO_INSTALL) {
+/** Returns the program of the Node.js that this script brought. */
+function broughtProgram() {
+  const { optionalDependencies } = readJson(join(NODE_MANIFEST, 'package.json'));
+  const folder = Object.entries(optionalDependencies)
+    .map(([name, version]) => ({ path: join(BROUGHT_NODE, 'node_modules', name), version }))
+    .find(({ path, version }) => readJson(join(path, 'package.json'))?.version === version);
+  return folder === undefined ? undefined : join(folder.path, 'bin', 'node');
+}
+
+/** Installs it under another name first, so that an interrupted run leaves no half of it. */
+async function bringNode() {
+  console.error(`fleetbook: installing a newer Node.js, because this is ${process.version}`);
+  const draft = `${BROUGHT_NODE}.new`;
+  rmSync(draft, { recursive: true, force: true });
+  cpSync(NODE_MANIFEST, draft, { recursive: true });
+  const failure = await runNpm(['ci', '--ignore-scripts'], draft);
+  if (failure !== undefined) stop(failure);
+  // A third of the package are headers for native modules.
+  for (const name of Object.keys(readJson(join(draft, 'package.json')).optionalDependencies))
+    rmSync(join(draft, 'node_modules', name, 'include'), { recursive: true, force: true });
+  rmSync(BROUGHT_NODE, { recursive: true, force: true });
+  renameSync(draft, BROUGHT_NODE);
+  if (broughtProgram() === undefined)
+    stop(
+      `needs Node.js ${OLDEST_TO_RUN} or newer, and this is ${process.version}; install it from https://nodejs.org, because npm has no package of it for ${process.platform} ${process.arch}`,
+    );
+}
+
+function link(target) {
+  mkdirSync(dirname(NODE_LINK), { recursive: true });
+  rmSync(NODE_LINK, { force: true });
+  symlinkSync(target, NODE_LINK);
+}
+
+/** Makes `node_modules/.bin/node` run the sources. */
+async function linkNode() {
+  const canRun = (version) => Number(/^v(\d+)/.exec(version ?? '')?.[1]) >= OLDEST_TO_RUN;
+  if (!existsSync(BROUGHT_NODE)) {
+    if (canRun(spawnSync(NODE_LINK, ['--version'], { encoding: 'utf8' }).stdout)) return;
+    if (canRun(process.version)) {
+      link(process.execPath);
+      return;
+    }
+  }
+  if (broughtProgram() === undefined) await bringNode();
+  link(relative(dirname(NODE_LINK), broughtProgram()));
+}
+
+if (Number(process.versions.node.split('.')[0]) < OLDEST_TO_INSTALL) {
   stop(
     `needs Node.js ${OLDEST_TO_INSTALL} or newer to install itself, and this is ${process.version}; see https://nodejs.org`,
   );
 }
 const lock = readJson(join(ROOT, 'package-lock.json'));
 if (lock !== undefined) {
-  const installed = isInstalled(lock.packages);
-  if (!installed) install();
-  if (!installed || !existsSync(OWN_NODE)) checkNode();
+  const installed = readJson(LIST)?.packages ?? {};
+  const hasAll = Object.keys(installed).some((path) => lock.packages[path]?.dev === true);
+  const isForStart = process.argv[2] === 'start' && !hasAll;
+  const wanted = wantedFrom(lock, isForStart);
+  if (!isInstalled(wanted)) await install(isForStart ? FOR_START : FOR_ALL, wanted, isForStart);
+  await linkNode();
 }

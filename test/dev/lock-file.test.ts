@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 interface Entry {
   readonly optionalDependencies?: Readonly<Record<string, string>>;
@@ -10,9 +10,10 @@ interface Entry {
 }
 type Entries = Readonly<Record<string, Entry>>;
 
-async function entries(): Promise<Entries> {
-  const file = join(import.meta.dirname, '../../package-lock.json');
-  return (JSON.parse(await readFile(file, 'utf8')) as { packages: Entries }).packages;
+const ROOT = join(import.meta.dirname, '../..');
+
+async function entries(file: string): Promise<Entries> {
+  return (JSON.parse(await readFile(join(ROOT, file), 'utf8')) as { packages: Entries }).packages;
 }
 
 /** The places where Node searches for a package imported at `from`, nearest first. */
@@ -23,27 +24,32 @@ function places(from: string, name: string): string[] {
   return [here, ...places(above < 0 ? '' : from.slice(0, above), name)];
 }
 
-it('has an entry for the packages of each platform, without which `npm ci` rejects it everywhere', async () => {
-  const all = await entries();
-  const missing = Object.entries(all).flatMap(([path, entry]) =>
-    Object.keys(entry.optionalDependencies ?? {}).filter(
-      (name) => !places(path, name).some((place) => all[place]),
-    ),
-  );
-  expect(missing, 'run `node .ci/complete-lock.mjs`').toEqual([]);
-});
+describe.each(['package-lock.json', 'src/dev/node/package-lock.json'])('%s', (file) => {
+  it('has an entry for the packages of each platform, without which `npm ci` rejects it everywhere', async () => {
+    const all = await entries(file);
+    const missing = Object.entries(all).flatMap(([path, entry]) =>
+      Object.keys(entry.optionalDependencies ?? {}).filter(
+        (name) => !places(path, name).some((place) => all[place]),
+      ),
+    );
+    expect(missing, 'run `node .ci/complete-lock.mjs`').toEqual([]);
+  });
 
-it('contains no download address', async () => {
-  const addressed = Object.entries(await entries()).filter(([, entry]) =>
-    /^https?:/.test(entry.resolved ?? ''),
-  );
-  expect(addressed).toEqual([]);
-});
+  it('has the address of each package at the public registry, which npm replaces by the configured one', async () => {
+    const elsewhere = Object.entries(await entries(file)).filter(
+      ([path, { link, resolved = '' }]) =>
+        path.includes('node_modules/') &&
+        link !== true &&
+        !/^https:\/\/registry\.npmjs\.org\/.+\.tgz$/.test(resolved),
+    );
+    expect(elsewhere, 'run `node .ci/complete-lock.mjs`').toEqual([]);
+  });
 
-it('has a checksum of each package, with which npm checks what the registry sends', async () => {
-  const unchecked = Object.entries(await entries()).filter(
-    ([path, { link, integrity = '' }]) =>
-      path.includes('node_modules/') && link !== true && !/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity),
-  );
-  expect(unchecked, 'run `node .ci/complete-lock.mjs`').toEqual([]);
+  it('has a checksum of each package, with which npm checks what the registry sends', async () => {
+    const unchecked = Object.entries(await entries(file)).filter(
+      ([path, { link, integrity = '' }]) =>
+        path.includes('node_modules/') && link !== true && !/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity),
+    );
+    expect(unchecked, 'run `node .ci/complete-lock.mjs`').toEqual([]);
+  });
 });

@@ -3,13 +3,16 @@ import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Component, components } from '../../release/components.ts';
 import { ALLOWED, notAllowed } from '../../release/licences.ts';
+import { published } from '../../release/manifest.ts';
 import { sbom } from '../../release/sbom.ts';
 import { inPackage } from '../../src/config/package.ts';
 
-const manifest = JSON.parse(readFileSync(inPackage('package.json'), 'utf8')) as {
-  readonly version: string;
-  readonly dependencies: Readonly<Record<string, string>>;
-};
+const manifest = published(
+  JSON.parse(readFileSync(inPackage('package.json'), 'utf8')) as {
+    readonly version: string;
+    readonly dependencies: Readonly<Record<string, string>>;
+  },
+);
 
 let found: Component[];
 beforeAll(async () => {

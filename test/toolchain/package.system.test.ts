@@ -1,12 +1,14 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
-import { cp, mkdir, mkdtempDisposable, readFile, symlink } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { cp, mkdir, mkdtempDisposable, readFile, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { reachable } from '../../release/components.ts';
+import { published } from '../../release/manifest.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { startPublished } from '../snapshot/published.ts';
 import { startProgram, TEST_PROGRAM } from '../support/program.ts';
@@ -23,39 +25,20 @@ const THE_SYSTEMS_OWN = ['node', 'nodejs', 'npm', 'npx', 'corepack', 'yarn', 'pn
 interface Manifest {
   readonly version: string;
   readonly bin: { readonly fleetbook: string };
-  readonly dependencies: object;
+  readonly dependencies: Readonly<Record<string, string>>;
   readonly optionalDependencies?: object;
   readonly peerDependencies: object;
   readonly peerDependenciesMeta: Readonly<Record<string, object>>;
 }
 
-const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest;
+const manifest = published(JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest);
 
 interface Lock {
-  readonly packages: Readonly<
-    Record<
-      string,
-      {
-        readonly dev?: boolean;
-        readonly devOptional?: boolean;
-        readonly optional?: boolean;
-        readonly bin?: string | Readonly<Record<string, string>>;
-      }
-    >
-  >;
+  readonly packages: Readonly<Record<string, { readonly bin?: string | Readonly<Record<string, string>> }>>;
 }
 
-/** The packages that npm installs with ours. All others are in the bundle. */
-async function installed(): Promise<string[]> {
-  const { packages } = JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8')) as Lock;
-  return Object.entries(packages)
-    .filter(
-      ([path, { dev, devOptional, optional }]) =>
-        /^node_modules\/(@[^/]+\/)?[^/]+$/.test(path) && !dev && !devOptional && !optional,
-    )
-    .map(([path]) => path)
-    .filter((path) => existsSync(join(ROOT, path)));
-}
+/** The packages that npm installs with ours, with those in their folders. All others are in the bundle. */
+const installed = () => [...reachable()].filter((path) => /^node_modules\/(@[^/]+\/)?[^/]+$/.test(path));
 
 function programsOf(path: string, bin: string | Readonly<Record<string, string>> | undefined): string[] {
   if (typeof bin === 'string') return [path.slice(path.lastIndexOf('/') + 1)];
@@ -84,11 +67,12 @@ describe('the published package', () => {
         await cp(join(bundle, '../..', name), join(dist, name), { recursive: true });
     await run(process.execPath, [join(ROOT, 'src/dev/build-types.mjs'), dist], { cwd: ROOT });
     // npm's layout: dependencies in the parent folder, the package's files inside.
-    for (const path of await installed()) {
+    for (const path of installed()) {
       // A link would find the packages of the clone, which a user does not have.
       await cp(join(ROOT, path), join(folder, path), { recursive: true });
     }
-    const files = ['package.json', 'drizzle', 'docs', 'README.md', 'CHANGELOG.md', 'LICENSE'];
+    await writeFile(join(folder, 'package.json'), JSON.stringify(manifest));
+    const files = ['drizzle', 'docs', 'README.md', 'CHANGELOG.md', 'LICENSE'];
     // `npm test` builds both pages.
     for (const path of [...files, 'dist/console', 'dist/reference'])
       await cp(join(ROOT, path), join(folder, path), { recursive: true });
@@ -121,9 +105,7 @@ describe('the published package', () => {
 
   it('adds no program that shadows one of its host', async () => {
     const lock = JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8')) as Lock;
-    const programs = Object.entries(lock.packages).flatMap(([path, entry]) =>
-      path === '' || entry.dev ? [] : programsOf(path, entry.bin),
-    );
+    const programs = [...reachable()].flatMap((path) => programsOf(path, lock.packages[path]?.bin));
     expect(programs).toContain('pino');
     expect(programs.filter((name) => THE_SYSTEMS_OWN.includes(name))).toEqual([]);
   });
@@ -281,7 +263,7 @@ describe('the published package', () => {
     it('takes at most 3 MB, and 120 MB with its dependencies', async () => {
       expect(packed.size).toBeGreaterThan(1_000_000);
       expect(packed.size).toBeLessThanOrEqual(3_000_000);
-      const folders = (await installed()).map((path) => join(ROOT, path));
+      const folders = installed().map((path) => join(ROOT, path));
       const { stdout } = await run('du', ['-skc', ...folders]);
       const kilobytes = Number(/(\d+)\s+total/.exec(stdout)?.[1]);
       expect(kilobytes * 1024 + packed.unpackedSize).toBeLessThanOrEqual(120_000_000);

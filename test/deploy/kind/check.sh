@@ -9,7 +9,7 @@ forward=$!
 trap 'kill "$forward"' EXIT
 # Workers write the files of the catalogue after the first publication.
 for _ in $(seq 60); do
-  if PATH="$PWD/node_modules/node/bin:$PATH" node test/deploy/programs/check-api.ts http://127.0.0.1:3000 "$token"; then exit 0; fi
+  if PATH="$PWD/node_modules/.bin:$PATH" node test/deploy/programs/check-api.ts http://127.0.0.1:3000 "$token"; then exit 0; fi
   sleep 2
 done
 exit 1

@@ -47,10 +47,21 @@ export async function connectionTo(address: ServerAddress): Promise<Connection> 
   return { base, options };
 }
 
+/** Loading takes half a second and about 60 MB: only a Kubernetes source needs it. */
+async function loadClient(): Promise<typeof KubeConfig> {
+  try {
+    // The bundle has the parts of this one class.
+    const { KubeConfig: loaded } = await import('@kubernetes/client-node');
+    return loaded;
+  } catch (cause) {
+    // `npm start` does not install its 80 MB in a clone.
+    if (codeOf(cause) !== 'ERR_MODULE_NOT_FOUND') throw cause;
+    throw misconfigured('this clone has no client of Kubernetes yet; run `npm ci` and start again');
+  }
+}
+
 async function configOf(address: ServerAddress): Promise<KubeConfig> {
-  // Loading takes half a second and about 60 MB: only a Kubernetes source needs it.
-  const { KubeConfig } = await import('@kubernetes/client-node');
-  const config = new KubeConfig();
+  const config = new (await loadClient())();
   const { token, caFile, context } = address;
   const url = URL.canParse(address.url) ? new URL(address.url) : undefined;
   if (url === undefined || url.protocol === 'file:') {
