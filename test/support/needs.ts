@@ -15,9 +15,6 @@ export function needs(isThere: boolean, what: string): TestOptions {
   return isThere ? {} : { skip: true, meta: { skipped: `needs ${what}` } };
 }
 
-/** Payloads of real upstreams are not part of the repository. */
-export const RECORDED_PAYLOADS = 'the folder of recorded payloads, next to the repository';
-
 /** See `asOrdinaryUser`. */
 export const ANOTHER_USER = 'root and the program setpriv, to become another user';
 

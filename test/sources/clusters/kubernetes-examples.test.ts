@@ -1,12 +1,33 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { loadAllYaml } from '@kubernetes/client-node';
 import { describe, expect, it } from 'vitest';
 import { KINDS } from '../../../src/sources/clusters/kubernetes/kinds.ts';
 import type { Json } from '../../conformance/catalogue-case.ts';
-import { needs, RECORDED_PAYLOADS } from '../../support/needs.ts';
+import { needsRecorded, type Payloads, RECORDED, WRITTEN } from '../../support/payloads.ts';
 import { clusters, having } from './kubernetes-objects.ts';
 
-const SAMPLES = new URL('../../../../shared/data/clusters/', import.meta.url);
+const written: readonly [string, readonly object[]][] = [
+  [
+    'clickhouse-layouts.yaml',
+    [
+      { name: 'sample/both', shards: 3, replicas: 2, disks: [{ type: { name: 'fast' }, size: 0.87890625 }] },
+      { name: 'sample/shards', shards: 2, replicas: 1 },
+      { name: 'sample/replicas', shards: 1, replicas: 2 },
+    ],
+  ],
+  [
+    'postgres-tablespaces.yaml',
+    [
+      {
+        shards: 1,
+        replicas: 3,
+        status: 'Creating',
+        machine: { cpu: 1, ram: 1, ramUnit: 'Binary' },
+        disks: [{ type: { name: 'standard' }, size: 1, unit: 'GiB' }, { size: 2 }, { size: 4 }],
+      },
+    ],
+  ],
+];
 const samples: readonly [string, readonly object[]][] = [
   [
     'altinity-clickhouse/01-simple-layout-03-multiple-clusters.yaml',
@@ -47,18 +68,27 @@ const samples: readonly [string, readonly object[]][] = [
   ],
 ];
 
-describe('the operators’ own examples', needs(existsSync(SAMPLES), RECORDED_PAYLOADS), () => {
+function read(payloads: Payloads, file: string) {
+  const text = readFileSync(new URL(`clusters/${file}`, payloads.folder), 'utf8');
+  const objects = loadAllYaml(text) as Json[];
+  const object = objects.find((each) =>
+    KINDS.some(({ kind }) => kind === (each as { kind?: unknown } | null)?.kind),
+  );
+  const metadata = {
+    name: 'sample',
+    namespace: 'acme',
+    uid: 'u',
+    creationTimestamp: '2026-01-01T00:00:00Z',
+  };
+  return clusters(having(object ?? null, '/metadata', metadata));
+}
+
+it.each(written)('%s is read', (file, expected) => {
+  expect(read(WRITTEN, file)).toMatchObject(expected);
+});
+
+describe('the operators’ own examples', needsRecorded, () => {
   it.each(samples)('%s is read', (file, expected) => {
-    const objects = loadAllYaml(readFileSync(new URL(file, SAMPLES), 'utf8')) as Json[];
-    const object = objects.find((each) =>
-      KINDS.some(({ kind }) => kind === (each as { kind?: unknown } | null)?.kind),
-    );
-    const metadata = {
-      name: 'sample',
-      namespace: 'acme',
-      uid: 'u',
-      creationTimestamp: '2026-01-01T00:00:00Z',
-    };
-    expect(clusters(having(object ?? null, '/metadata', metadata))).toMatchObject(expected);
+    expect(read(RECORDED, file)).toMatchObject(expected);
   });
 });

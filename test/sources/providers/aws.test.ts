@@ -1,11 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { limitBroken } from '../../../src/domain/machine.ts';
 import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import { adapter } from '../../../src/sources/providers/aws.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { type FakeAnswer, fakeUpstream } from '../../support/fake-upstream.ts';
-import { needs, RECORDED_PAYLOADS } from '../../support/needs.ts';
+import { needsRecorded, RECORDED, WRITTEN } from '../../support/payloads.ts';
 import { ATTRIBUTES } from './aws-payloads.ts';
 
 const indexOf = (offer: string) => `/offers/v1.0/aws/${offer}/current/region_index.json`;
@@ -281,84 +280,110 @@ describe('an AWS region', () => {
   });
 });
 
-const DATA = new URL('../../../../shared/data/aws/', import.meta.url);
+const written = {
+  kind: 'small',
+  payloads: WRITTEN,
+  leasedSku: 'LEASED',
+  types: 4,
+  within: 3,
+  plain: 2,
+  options: {},
+};
+const recorded = {
+  kind: 'recorded',
+  payloads: RECORDED,
+  leasedSku: '8D49XP354UEYTHGM',
+  types: 1373,
+  within: 644,
+  plain: 602,
+  options: needsRecorded,
+};
 
-describe('the published catalogue of AWS', needs(existsSync(DATA), RECORDED_PAYLOADS), () => {
-  const recorded = (name: string) => ({ raw: readFileSync(new URL(name, DATA)) });
+for (const expected of [written, recorded])
+  describe(`the ${expected.kind} catalogue of AWS`, expected.options, () => {
+    const excerpt = (number: number) => expected.payloads.raw(`aws/AmazonEC2-offer-excerpt-${number}.json`);
 
-  it('prices an accelerated type once, next to a block of capacity at zero dollars', async () => {
-    expect(await itemsOf({ 'us-east-1': recorded('AmazonEC2-offer-excerpt-2.json') })).toEqual([
-      { kind: 'region', code: 'us-east-1', name: 'US East (N. Virginia)' },
-      {
-        kind: 'offer',
-        offer: {
-          regionCode: 'us-east-1',
-          name: 'p4d.24xlarge',
-          cpu: 96,
-          ram: 1152,
-          ramUnit: 'Binary',
-          price: { amount: '32.7726', per: 'hour', currency: 'USD' },
-          facts: expect.objectContaining({ architecture: 'x86_64', generation: '4', network: 400_000 }),
-          excluded: 'accelerated',
+    it('prices an accelerated type once, next to a block of capacity at zero dollars', async () => {
+      expect(await itemsOf({ 'us-east-1': excerpt(2) })).toEqual([
+        { kind: 'region', code: 'us-east-1', name: 'US East (N. Virginia)' },
+        {
+          kind: 'offer',
+          offer: {
+            regionCode: 'us-east-1',
+            name: 'p4d.24xlarge',
+            cpu: 96,
+            ram: 1152,
+            ramUnit: 'Binary',
+            price: { amount: '32.7726', per: 'hour', currency: 'USD' },
+            facts: expect.objectContaining({ architecture: 'x86_64', generation: '4', network: 400_000 }),
+            excluded: 'accelerated',
+          },
         },
-      },
-    ]);
-  });
-
-  it('never uses the fee of a lease as a price, nor Windows or storage as a machine', async () => {
-    const items = await itemsOf({ [REGION]: recorded('AmazonEC2-offer-excerpt-1.json') });
-    expect(items.filter((item) => item.kind !== 'region')).toEqual([
-      expect.objectContaining({
-        kind: 'rejected',
-        key: `m5.large@${REGION}`,
-        reason: '8D49XP354UEYTHGM: no term is on demand, in force and priced by the hour',
-      }),
-      expect.objectContaining({
-        kind: 'region-price',
-        price: expect.objectContaining({ name: 'gp3', per: 'month', tiers: [{ from: '0', amount: '0.08' }] }),
-      }),
-    ]);
-  });
-
-  it('is invalid without machines', async () => {
-    await expect(
-      itemsOf({ 'cn-northwest-1': recorded('AmazonEC2-offer-excerpt-3.json') }),
-    ).rejects.toMatchObject({
-      kind: 'invalid',
-      message: expect.stringContaining('lists nothing in products'),
+      ]);
     });
-  });
 
-  it('has 1373 types, 644 within the limits, 602 of them without an accelerator', async () => {
-    interface Described {
-      VCpuInfo: { DefaultVCpus: number };
-      MemoryInfo: { SizeInMiB: number };
-    }
-    const described: Record<string, Described> = JSON.parse(
-      recorded('DescribeInstanceTypes-all.json').raw.toString(),
-    );
-    const products = Object.entries(described).map(([instanceType, type]) => {
-      const accelerated = Object.keys(type).some((key) =>
-        /^(Gpu|Fpga|InferenceAccelerator|Neuron|MediaAccelerator)Info$/.test(key),
-      );
-      return [
-        instanceType,
-        product({
-          instanceType,
-          vcpu: String(type.VCpuInfo.DefaultVCpus),
-          memory: `${(type.MemoryInfo.SizeInMiB / 1024).toLocaleString('en-US', { maximumFractionDigits: 10 })} GiB`,
-          instanceFamily: accelerated ? 'GPU instance' : 'General purpose',
+    it('never uses the fee of a lease as a price, nor Windows or storage as a machine', async () => {
+      const items = await itemsOf({ [REGION]: excerpt(1) });
+      expect(items.filter((item) => item.kind !== 'region')).toEqual([
+        expect.objectContaining({
+          kind: 'rejected',
+          key: `m5.large@${REGION}`,
+          reason: `${expected.leasedSku}: no term is on demand, in force and priced by the hour`,
         }),
-      ];
+        expect.objectContaining({
+          kind: 'region-price',
+          price: expect.objectContaining({
+            name: 'gp3',
+            per: 'month',
+            tiers: [{ from: '0', amount: '0.08' }],
+          }),
+        }),
+      ]);
     });
-    const terms = Object.fromEntries(Object.keys(described).map((name) => [name, hourly]));
-    const rows = await rowsOf(Object.fromEntries(products), terms);
-    const offers = rows.flatMap((row) => (row.kind === 'offer' ? [row.offer] : []));
-    const within = offers.filter((offer) => limitBroken(offer) === undefined);
-    expect([rows.length, offers.length, within.length]).toEqual([1373, 1373, 644]);
-    expect(Map.groupBy(within, ({ excluded }) => excluded).get(undefined)).toHaveLength(602);
-    // In decimal GB a third of them would be outside of the limits.
-    const decimal = within.filter(({ cpu, ram }) => ram * 1.073741824 <= 128 && ram * 1.073741824 <= 8 * cpu);
-    expect(decimal.length / within.length).toBeCloseTo(2 / 3, 1);
+
+    it('is invalid without machines', async () => {
+      await expect(itemsOf({ 'cn-northwest-1': excerpt(3) })).rejects.toMatchObject({
+        kind: 'invalid',
+        message: expect.stringContaining('lists nothing in products'),
+      });
+    });
+
+    it(`has ${expected.types} types, ${expected.within} within the limits, ${expected.plain} of them without an accelerator`, async () => {
+      interface Described {
+        VCpuInfo: { DefaultVCpus: number };
+        MemoryInfo: { SizeInMiB: number };
+      }
+      const described: Record<string, Described> = expected.payloads.json(
+        'aws/DescribeInstanceTypes-all.json',
+      );
+      const products = Object.entries(described).map(([instanceType, type]) => {
+        const accelerated = Object.keys(type).some((key) =>
+          /^(Gpu|Fpga|InferenceAccelerator|Neuron|MediaAccelerator)Info$/.test(key),
+        );
+        return [
+          instanceType,
+          product({
+            instanceType,
+            vcpu: String(type.VCpuInfo.DefaultVCpus),
+            memory: `${(type.MemoryInfo.SizeInMiB / 1024).toLocaleString('en-US', { maximumFractionDigits: 10 })} GiB`,
+            instanceFamily: accelerated ? 'GPU instance' : 'General purpose',
+          }),
+        ];
+      });
+      const terms = Object.fromEntries(Object.keys(described).map((name) => [name, hourly]));
+      const rows = await rowsOf(Object.fromEntries(products), terms);
+      const offers = rows.flatMap((row) => (row.kind === 'offer' ? [row.offer] : []));
+      const within = offers.filter((offer) => limitBroken(offer) === undefined);
+      expect([rows.length, offers.length, within.length]).toEqual([
+        expected.types,
+        expected.types,
+        expected.within,
+      ]);
+      expect(Map.groupBy(within, ({ excluded }) => excluded).get(undefined)).toHaveLength(expected.plain);
+      // In decimal GB a third of them would be outside of the limits.
+      const decimal = within.filter(
+        ({ cpu, ram }) => ram * 1.073741824 <= 128 && ram * 1.073741824 <= 8 * cpu,
+      );
+      expect(decimal.length / within.length).toBeCloseTo(2 / 3, 1);
+    });
   });
-});

@@ -1,10 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import { adapter } from '../../../src/sources/providers/gcp.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
-import { needs, RECORDED_PAYLOADS } from '../../support/needs.ts';
+import { needsRecorded, RECORDED, WRITTEN } from '../../support/payloads.ts';
 
 const PROJECT = '/compute/v1/projects/fleet';
 const IOWA = 'us-central1';
@@ -41,8 +40,6 @@ async function itemsOf(
   return found;
 }
 
-const DATA = new URL('../../../../shared/data/gcp/', import.meta.url);
-
 interface RecordedType {
   readonly name: string;
   readonly zones: readonly string[];
@@ -63,98 +60,122 @@ interface RecordedSku {
   }[];
 }
 
-describe('the published catalogue of GCP', needs(existsSync(DATA), RECORDED_PAYLOADS), () => {
-  const recorded = (name: string) => JSON.parse(readFileSync(new URL(name, DATA), 'utf8'));
-  let types: RecordedType[] = [];
-  let skus: RecordedSku[] = [];
-  let listed: Record<string, number> = {};
-  const byZone: Record<string, object[]> = {};
-  /** The recorded SKUs, converted from rupiah to dollars, to the nanodollar. */
-  let inDollars: RecordedSku[] = [];
-  // Not during collection, which also happens without the payloads.
-  beforeAll(() => {
-    types = recorded('compute-machine-types-568.json');
-    ({ skus } = recorded('billing-skus-7.json'));
-    listed = recorded('vm-pricing-541.json');
-    for (const { name, zones, specs } of types) {
-      const { guestCpus, memoryMb, isSharedCpu, accelerators } = specs;
-      const type = { name, guestCpus, memoryMb, isSharedCpu, accelerators: accelerators ?? undefined };
-      for (const zone of zones) byZone[zone] = [...(byZone[zone] ?? []), type];
-    }
-    inDollars = structuredClone(skus);
-    for (const { pricingInfo } of inDollars) {
-      for (const { currencyConversionRate, pricingExpression } of pricingInfo) {
-        for (const { unitPrice } of pricingExpression.tieredRates) {
-          const amount = (Number(unitPrice.units) + unitPrice.nanos / 1e9) / currencyConversionRate;
-          unitPrice.units = String(Math.trunc(amount));
-          unitPrice.nanos = Math.round((amount % 1) * 1e9);
-          unitPrice.currencyCode = 'USD';
+const written = {
+  kind: 'small',
+  payloads: WRITTEN,
+  withoutPrice: 2,
+  e2Standard2: '0.064',
+  e2Micro: '0.008',
+  t2d: '0.0524',
+  listed: 5,
+  options: {},
+};
+const recorded = {
+  kind: 'recorded',
+  payloads: RECORDED,
+  withoutPrice: 22,
+  e2Standard2: '0.06701142',
+  e2Micro: '0.0083764275',
+  t2d: '0.052117',
+  listed: 541,
+  options: needsRecorded,
+};
+
+for (const expected of [written, recorded])
+  describe(`the ${expected.kind} catalogue of GCP`, expected.options, () => {
+    const read = (name: string) => expected.payloads.json(`gcp/${name}`);
+    let types: RecordedType[] = [];
+    let skus: RecordedSku[] = [];
+    let listed: Record<string, number> = {};
+    const byZone: Record<string, object[]> = {};
+    /** The SKUs, converted from rupiah to dollars, to the nanodollar. */
+    let inDollars: RecordedSku[] = [];
+    // Not during collection, which also happens without the payloads.
+    beforeAll(() => {
+      types = read('compute-machine-types-568.json');
+      ({ skus } = read('billing-skus-7.json'));
+      listed = read('vm-pricing-541.json');
+      for (const { name, zones, specs } of types) {
+        const { guestCpus, memoryMb, isSharedCpu, accelerators } = specs;
+        const type = { name, guestCpus, memoryMb, isSharedCpu, accelerators: accelerators ?? undefined };
+        for (const zone of zones) byZone[zone] = [...(byZone[zone] ?? []), type];
+      }
+      inDollars = structuredClone(skus);
+      for (const { pricingInfo } of inDollars) {
+        for (const { currencyConversionRate, pricingExpression } of pricingInfo) {
+          for (const { unitPrice } of pricingExpression.tieredRates) {
+            const amount = (Number(unitPrice.units) + unitPrice.nanos / 1e9) / currencyConversionRate;
+            unitPrice.units = String(Math.trunc(amount));
+            unitPrice.nanos = Math.round((amount % 1) * 1e9);
+            unitPrice.currencyCode = 'USD';
+          }
         }
       }
-    }
-  });
+    });
 
-  it('lists the types of each zone on separate pages', async () => {
-    const { items } = recorded('machineTypes-us-central1-a.json');
-    const rows = await itemsOf({ 'us-central1-a': items }, inDollars);
-    const a2 = rows.filter((row) => row.kind === 'offer');
-    expect(a2).toMatchObject([
-      { offer: { name: 'a2-highgpu-1g', cpu: 12, ram: 85, excluded: 'accelerated' } },
-    ]);
-    expect(rows.filter((row) => row.kind === 'rejected').map(({ key }) => key)).toHaveLength(22);
-  });
+    it('lists the types of each zone on separate pages', async () => {
+      const { items } = read('machineTypes-us-central1-a.json');
+      const rows = await itemsOf({ 'us-central1-a': items }, inDollars);
+      const a2 = rows.filter((row) => row.kind === 'offer');
+      expect(a2).toMatchObject([
+        { offer: { name: 'a2-highgpu-1g', cpu: 12, ram: 85, excluded: 'accelerated' } },
+      ]);
+      expect(rows.filter((row) => row.kind === 'rejected').map(({ key }) => key)).toHaveLength(
+        expected.withoutPrice,
+      );
+    });
 
-  it('prices the families whose SKUs were recorded, in each of their regions and zones', async () => {
-    const items = await itemsOf(byZone, inDollars);
-    const offers = items.flatMap((item) => (item.kind === 'offer' ? [item.offer] : []));
-    const priceOf = (name: string, regionCode: string) =>
-      offers.find((offer) => offer.name === name && offer.regionCode === regionCode)?.price.amount;
-    expect(priceOf('e2-standard-2', IOWA)).toBe('0.06701142');
-    expect(priceOf('e2-micro', IOWA)).toBe('0.0083764275');
-    expect(priceOf('a2-highgpu-1g', IOWA)).toBe('0.739477');
-    expect(priceOf('t2d-standard-1', 'asia-southeast1')).toBe('0.052117');
-    expect(new Set(offers.map(({ name }) => name.split('-')[0]))).toEqual(new Set(['e2', 'a2', 't2d']));
-    expect(items.filter((item) => item.kind === 'region')).toHaveLength(
-      new Set(Object.keys(byZone).map((zone) => zone.replace(/-[^-]+$/, ''))).size,
-    );
-    // Each type without an offer is named, in its region or once for all.
-    const rejected = items.filter((item) => item.kind === 'rejected');
-    for (const { name, zones } of types) {
-      for (const regionCode of new Set(zones.map((zone) => zone.replace(/-[^-]+$/, '')))) {
-        const isOffered = offers.some((offer) => offer.name === name && offer.regionCode === regionCode);
-        const isNamed = rejected.some(
-          (row) => row.name === name && (row.regionCode ?? regionCode) === regionCode,
-        );
-        expect([name, regionCode, isOffered !== isNamed]).toEqual([name, regionCode, true]);
+    it('prices the families whose SKUs are listed, in each of their regions and zones', async () => {
+      const items = await itemsOf(byZone, inDollars);
+      const offers = items.flatMap((item) => (item.kind === 'offer' ? [item.offer] : []));
+      const priceOf = (name: string, regionCode: string) =>
+        offers.find((offer) => offer.name === name && offer.regionCode === regionCode)?.price.amount;
+      expect(priceOf('e2-standard-2', IOWA)).toBe(expected.e2Standard2);
+      expect(priceOf('e2-micro', IOWA)).toBe(expected.e2Micro);
+      expect(priceOf('a2-highgpu-1g', IOWA)).toBe('0.739477');
+      expect(priceOf('t2d-standard-1', 'asia-southeast1')).toBe(expected.t2d);
+      expect(new Set(offers.map(({ name }) => name.split('-')[0]))).toEqual(new Set(['e2', 'a2', 't2d']));
+      expect(items.filter((item) => item.kind === 'region')).toHaveLength(
+        new Set(Object.keys(byZone).map((zone) => zone.replace(/-[^-]+$/, ''))).size,
+      );
+      // Each type without an offer is named, in its region or once for all.
+      const rejected = items.filter((item) => item.kind === 'rejected');
+      for (const { name, zones } of types) {
+        for (const regionCode of new Set(zones.map((zone) => zone.replace(/-[^-]+$/, '')))) {
+          const isOffered = offers.some((offer) => offer.name === name && offer.regionCode === regionCode);
+          const isNamed = rejected.some(
+            (row) => row.name === name && (row.regionCode ?? regionCode) === regionCode,
+          );
+          expect([name, regionCode, isOffered !== isNamed]).toEqual([name, regionCode, true]);
+        }
       }
-    }
-  });
+    });
 
-  it('is rejected if its prices are not in dollars', async () => {
-    const items = await itemsOf({ 'us-central1-a': [e2] }, skus);
-    expect(items).toContainEqual(
-      expect.objectContaining({
-        key: `e2-standard-2@${IOWA}`,
-        reason: expect.stringMatching(
-          /^SKU CF4E-A0C7-E3BF: .*currencyCode must be USD, as requested; it is "IDR"/,
-        ),
-      }),
-    );
-  });
+    it('is rejected if its prices are not in dollars', async () => {
+      const items = await itemsOf({ 'us-central1-a': [e2] }, skus);
+      expect(items).toContainEqual(
+        expect.objectContaining({
+          key: `e2-standard-2@${IOWA}`,
+          reason: expect.stringMatching(
+            /^SKU CF4E-A0C7-E3BF: .*currencyCode must be USD, as requested; it is "IDR"/,
+          ),
+        }),
+      );
+    });
 
-  it('differs from the list of 541 reference prices, which has one pair of rates for all families', async () => {
-    const shapes = new Map(types.map(({ name, specs }) => [name, specs]));
-    expect(Object.keys(listed)).toHaveLength(541);
-    for (const [name, price] of Object.entries(listed)) {
-      const { guestCpus = Number.NaN, memoryMb = Number.NaN } = shapes.get(name) ?? {};
-      // Four decimal places, so half of the last one is rounding.
-      expect(Math.abs(price - (0.0144 * guestCpus + 0.007293 * (memoryMb / 1024)))).toBeLessThan(0.0003);
-    }
-    const items = await itemsOf(byZone, inDollars);
-    const offers = items.flatMap((item) => (item.kind === 'offer' ? [item.offer] : []));
-    const ratios = offers.map(({ name, price }) => (listed[name] ?? Number.NaN) / Number(price.amount));
-    expect(ratios.every((ratio) => Math.abs(ratio - 1) > 0.05)).toBe(true);
-    // The list counts a shared core as two whole ones.
-    expect(listed['e2-micro']).toBeGreaterThan(4 * 0.0083764275);
+    it('differs from the list of reference prices, which has one pair of rates for all families', async () => {
+      const shapes = new Map(types.map(({ name, specs }) => [name, specs]));
+      expect(Object.keys(listed)).toHaveLength(expected.listed);
+      for (const [name, price] of Object.entries(listed)) {
+        const { guestCpus = Number.NaN, memoryMb = Number.NaN } = shapes.get(name) ?? {};
+        // Four decimal places, so half of the last one is rounding.
+        expect(Math.abs(price - (0.0144 * guestCpus + 0.007293 * (memoryMb / 1024)))).toBeLessThan(0.0003);
+      }
+      const items = await itemsOf(byZone, inDollars);
+      const offers = items.flatMap((item) => (item.kind === 'offer' ? [item.offer] : []));
+      const ratios = offers.map(({ name, price }) => (listed[name] ?? Number.NaN) / Number(price.amount));
+      expect(ratios.every((ratio) => Math.abs(ratio - 1) > 0.05)).toBe(true);
+      // The list counts a shared core as two whole ones.
+      expect(listed['e2-micro']).toBeGreaterThan(4 * Number(expected.e2Micro));
+    });
   });
-});

@@ -1,15 +1,13 @@
-import { existsSync, readFileSync } from 'node:fs';
 import { mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { adapter } from '../../../src/sources/providers/openstack.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { type FakeUpstream, fakeUpstream } from '../../support/fake-upstream.ts';
-import { needs, RECORDED_PAYLOADS } from '../../support/needs.ts';
+import { needsRecorded, RECORDED, WRITTEN } from '../../support/payloads.ts';
 import { readCatalogue } from './read-catalogue.ts';
 
-const RECORDED = new URL('../../../../shared/data/openstack/flavors-detail-v2.102.json', import.meta.url);
 const flavor = { name: 'c2.small', vcpus: 2, ram: 4096 };
 const PATH = '/v2.1/flavors/detail';
 
@@ -135,22 +133,40 @@ it('an unreadable price list fails the source before a request to Nova', async (
   expect(upstream.received).toEqual([]);
 });
 
-describe('the flavors of the reference documentation', needs(existsSync(RECORDED), RECORDED_PAYLOADS), () => {
-  it('are 7, and 5 of them have whole GiB, all for sale at the listed prices', async () => {
+const lists = [
+  {
+    title: 'flavors with the fields of Nova 2.102',
+    payloads: WRITTEN,
+    flavors: [
+      ['a1.half', 1, 0.5],
+      ['a1.two', 1, 2],
+      ['a1.eight', 4, 8],
+    ],
+    options: {},
+  },
+  {
+    title: 'the 7 flavors of the reference documentation, 5 of them with whole GiB,',
+    payloads: RECORDED,
+    flavors: [
+      ['m1.tiny', 1, 0.5],
+      ['m1.small', 1, 2],
+      ['m1.medium', 2, 4],
+      ['m1.large', 4, 8],
+      ['m1.xlarge', 8, 16],
+      ['m1.tiny.specs', 1, 0.5],
+      ['m1.small.description', 1, 2],
+    ],
+    options: needsRecorded,
+  },
+];
+for (const { title, payloads, flavors, options } of lists)
+  it(`${title} are all for sale at the listed prices`, options, async () => {
     await using upstream = await fakeUpstream();
-    upstream.expect({ path: PATH }, { raw: readFileSync(RECORDED) });
-    const names = ['tiny', 'small', 'medium', 'large', 'xlarge', 'tiny.specs', 'small.description'];
-    const items = await itemsOf(upstream, names.map((name) => `m1.${name},0.01,hour,EUR,`).join('\n'));
+    upstream.expect({ path: PATH }, payloads.raw('openstack/flavors-detail-v2.102.json'));
+    const items = await itemsOf(upstream, flavors.map(([name]) => `${name},0.01,hour,EUR,`).join('\n'));
     const offers = items.flatMap((item) => (item.kind === 'offer' ? [item.offer] : []));
-    expect(offers.map(({ name, cpu, ram, excluded }) => [name, cpu, ram, excluded])).toEqual([
-      ['m1.tiny', 1, 0.5, undefined],
-      ['m1.small', 1, 2, undefined],
-      ['m1.medium', 2, 4, undefined],
-      ['m1.large', 4, 8, undefined],
-      ['m1.xlarge', 8, 16, undefined],
-      ['m1.tiny.specs', 1, 0.5, undefined],
-      ['m1.small.description', 1, 2, undefined],
-    ]);
+    expect(offers.map(({ name, cpu, ram, excluded }) => [name, cpu, ram, excluded])).toEqual(
+      flavors.map((flavor) => [...flavor, undefined]),
+    );
     expect(items).toHaveLength(1 + offers.length);
   });
-});

@@ -1,8 +1,7 @@
 /**
- * 100 random caps, and all prices of regions, compared with an independent calculation from the payload. Recorded payloads are read
- * where they exist; the others are generated.
+ * 100 random caps, and all prices of regions, compared with an independent calculation from the payload: a small one, a
+ * recorded one where it exists, or a generated one.
  */
-import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { adapter as digitalocean } from '../../../src/sources/providers/digitalocean.ts';
 import { adapter as hetzner } from '../../../src/sources/providers/hetzner.ts';
@@ -13,7 +12,7 @@ import { adapter as upcloud } from '../../../src/sources/providers/upcloud.ts';
 import { adapter as vultr } from '../../../src/sources/providers/vultr.ts';
 import type { AnyCatalogueAdapter, CatalogueItem } from '../../../src/sources/source.ts';
 import { type FakeUpstream, fakeUpstream } from '../../support/fake-upstream.ts';
-import { needs, RECORDED_PAYLOADS } from '../../support/needs.ts';
+import { needsRecorded, RECORDED, WRITTEN } from '../../support/payloads.ts';
 import {
   hetznerPricing,
   linodePrices,
@@ -21,9 +20,6 @@ import {
   upcloudDatabases,
 } from '../../support/provider-answers.ts';
 import { readCatalogue } from './read-catalogue.ts';
-
-const DATA = new URL('../../../../shared/data/', import.meta.url);
-const recorded = needs(existsSync(DATA), RECORDED_PAYLOADS);
 
 /** Numbers from 0 to below 1 (mulberry32), the same in each run. */
 function randomFrom(seed: number): () => number {
@@ -70,72 +66,77 @@ async function reading(adapter: AnyCatalogueAdapter, expectCalls: (upstream: Fak
   const traffic = (key: string) => byName.get(key)?.facts?.includedTraffic;
   return { offers, cap: (key: string) => byName.get(key)?.monthlyCap, traffic, prices };
 }
-const json = (path: string) => JSON.parse(readFileSync(new URL(path, DATA), 'utf8'));
-const raw = (path: string) => ({ raw: readFileSync(new URL(path, DATA)) });
 const picked = <T>(rows: readonly T[], seed: number): T[] => {
   const random = randomFrom(seed);
   return Array.from({ length: 100 }, () => rows[Math.floor(random() * rows.length)] as T);
 };
 
-describe('recorded caps', recorded, () => {
-  it('of Hetzner are those of its payload, and traffic has the price of 1024 GiB', async () => {
-    const query = { page: '1', per_page: '50' };
-    const found = await reading(hetzner, (upstream) => {
-      upstream.expect({ path: '/v1/locations', query }, raw('hetzner/locations.json'));
-      upstream.expect({ path: '/v1/server_types', query }, raw('hetzner/server_types.json'));
-      hetznerPricing(upstream);
-    });
-    const types: { name: string; prices: Record<string, { net: string } & string>[] }[] =
-      json('hetzner/server_types.json').server_types;
-    const rows = types.flatMap(({ name, prices }) => prices.map((price) => ({ name, price })));
-    for (const { name, price } of picked(rows, 1)) {
-      expect(isExactly(found.cap(`${name} ${price.location}`), price.price_monthly?.net ?? '')).toBe(true);
-      const perGib = found.prices.get(`traffic_out traffic ${price.location}`);
-      expect(isExactly(perGib, price.price_per_tb_traffic?.net ?? '', 1n, 1024n)).toBe(true);
-      // Bytes, as GB to the nearest MB.
-      const included = Number(price.included_traffic) / 1e9;
-      expect(found.traffic(`${name} ${price.location}`)).toBeCloseTo(included, 3);
-    }
-  });
+const stated = [
+  { kind: 'small', payloads: WRITTEN, options: {} },
+  { kind: 'recorded', payloads: RECORDED, options: needsRecorded },
+];
+for (const { kind, payloads, options } of stated)
+  describe(`${kind} caps`, options, () => {
+    const { json, raw } = payloads;
 
-  it('of Linode are those of its payload, by region', async () => {
-    const first = { page: '1' };
-    const found = await reading(linode, (upstream) => {
-      upstream.expect({ path: '/v4/regions', query: first }, raw('linode/regions.json'));
-      upstream.expect({ path: '/v4/linode/types', query: first }, raw('linode/types.json'));
-      for (const page of ['1', '2', '3', '4', '5'])
-        upstream.expect(
-          { path: '/v4beta/regions/availability', query: { page } },
-          raw(`linode/regions-availability-page${page}.json`),
-        );
-      linodePrices(upstream);
+    it('of Hetzner are those of its payload, and traffic has the price of 1024 GiB', async () => {
+      const query = { page: '1', per_page: '50' };
+      const found = await reading(hetzner, (upstream) => {
+        upstream.expect({ path: '/v1/locations', query }, raw('hetzner/locations.json'));
+        upstream.expect({ path: '/v1/server_types', query }, raw('hetzner/server_types.json'));
+        hetznerPricing(upstream);
+      });
+      const types: { name: string; prices: Record<string, { net: string } & string>[] }[] =
+        json('hetzner/server_types.json').server_types;
+      const rows = types.flatMap(({ name, prices }) => prices.map((price) => ({ name, price })));
+      for (const { name, price } of picked(rows, 1)) {
+        expect(isExactly(found.cap(`${name} ${price.location}`), price.price_monthly?.net ?? '')).toBe(true);
+        const perGib = found.prices.get(`traffic_out traffic ${price.location}`);
+        expect(isExactly(perGib, price.price_per_tb_traffic?.net ?? '', 1n, 1024n)).toBe(true);
+        // Bytes, as GB to the nearest MB.
+        const included = Number(price.included_traffic) / 1e9;
+        expect(found.traffic(`${name} ${price.location}`)).toBeCloseTo(included, 3);
+      }
     });
-    type Rate = { id: string; monthly: number };
-    const types = new Map<string, { price: Rate; region_prices: Rate[]; transfer: number }>(
-      json('linode/types.json').data.map((type: { id: string }) => [type.id, type]),
-    );
-    for (const { name, regionCode } of picked(found.offers, 2)) {
-      const type = types.get(name) ?? expect.unreachable(name);
-      const { monthly } = type.region_prices.find(({ id }) => id === regionCode) ?? type.price;
-      expect(isExactly(found.cap(`${name} ${regionCode}`), monthly)).toBe(true);
-      expect(found.traffic(`${name} ${regionCode}`)).toBe(type.transfer);
-    }
-  });
 
-  it('of Vultr are those of its payload', async () => {
-    const query = { per_page: '500' };
-    const found = await reading(vultr, (upstream) => {
-      upstream.expect({ path: '/v2/regions', query }, raw('vultr/regions.json'));
-      upstream.expect({ path: '/v2/plans', query: { type: 'all', ...query } }, raw('vultr/plans.json'));
+    it('of Linode are those of its payload, by region', async () => {
+      const first = { page: '1' };
+      const found = await reading(linode, (upstream) => {
+        upstream.expect({ path: '/v4/regions', query: first }, raw('linode/regions.json'));
+        upstream.expect({ path: '/v4/linode/types', query: first }, raw('linode/types.json'));
+        for (const [index, page] of payloads.availability().entries())
+          upstream.expect(
+            { path: '/v4beta/regions/availability', query: { page: String(index + 1) } },
+            raw(page),
+          );
+        linodePrices(upstream);
+      });
+      type Rate = { id: string; monthly: number };
+      const types = new Map<string, { price: Rate; region_prices: Rate[]; transfer: number }>(
+        json('linode/types.json').data.map((type: { id: string }) => [type.id, type]),
+      );
+      for (const { name, regionCode } of picked(found.offers, 2)) {
+        const type = types.get(name) ?? expect.unreachable(name);
+        const { monthly } = type.region_prices.find(({ id }) => id === regionCode) ?? type.price;
+        expect(isExactly(found.cap(`${name} ${regionCode}`), monthly)).toBe(true);
+        expect(found.traffic(`${name} ${regionCode}`)).toBe(type.transfer);
+      }
     });
-    const plans: { id: string; monthly_cost: number; bandwidth: number }[] = json('vultr/plans.json').plans;
-    for (const { name, regionCode } of picked(found.offers, 3)) {
-      const plan = plans.find(({ id }) => id === name) ?? expect.unreachable(name);
-      expect(isExactly(found.cap(`${name} ${regionCode}`), plan.monthly_cost)).toBe(true);
-      expect(found.traffic(`${name} ${regionCode}`)).toBe(plan.bandwidth);
-    }
+
+    it('of Vultr are those of its payload', async () => {
+      const query = { per_page: '500' };
+      const found = await reading(vultr, (upstream) => {
+        upstream.expect({ path: '/v2/regions', query }, raw('vultr/regions.json'));
+        upstream.expect({ path: '/v2/plans', query: { type: 'all', ...query } }, raw('vultr/plans.json'));
+      });
+      const plans: { id: string; monthly_cost: number; bandwidth: number }[] = json('vultr/plans.json').plans;
+      for (const { name, regionCode } of picked(found.offers, 3)) {
+        const plan = plans.find(({ id }) => id === name) ?? expect.unreachable(name);
+        expect(isExactly(found.cap(`${name} ${regionCode}`), plan.monthly_cost)).toBe(true);
+        expect(found.traffic(`${name} ${regionCode}`)).toBe(plan.bandwidth);
+      }
+    });
   });
-});
 
 describe('100 generated values', () => {
   const random = randomFrom(4);

@@ -1,14 +1,12 @@
-import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { limitBroken } from '../../../src/domain/machine.ts';
 import { adapter } from '../../../src/sources/providers/vultr.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
-import { needs, RECORDED_PAYLOADS } from '../../support/needs.ts';
+import { needsRecorded, RECORDED, WRITTEN } from '../../support/payloads.ts';
 import { answersInMemory } from './answers-in-memory.ts';
 import { fates, readCatalogue } from './read-catalogue.ts';
 
-const DATA = new URL('../../../../shared/data/vultr/', import.meta.url);
 const REGIONS = { path: '/v2/regions', query: { per_page: '500' } };
 const PLANS = { path: '/v2/plans', query: { type: 'all', per_page: '500' } };
 const meta = (total: number, next = '') => ({ total, links: { next, prev: '' } });
@@ -157,33 +155,42 @@ describe('the pages of Vultr', () => {
   });
 });
 
-describe('the recorded catalogue of Vultr', needs(existsSync(DATA), RECORDED_PAYLOADS), () => {
-  it('has 21 plans in 17 regions, all within the limits, 256 of the 357 pairs for sale, by the month', async () => {
-    await using upstream = await fakeUpstream();
-    upstream.expect(REGIONS, { raw: readFileSync(new URL('regions.json', DATA)) });
-    upstream.expect(PLANS, { raw: readFileSync(new URL('plans.json', DATA)) });
-    const items = await readCatalogue(adapter, upstream.url);
-    const offers = items.flatMap((item) => (item.kind === 'offer' ? [item.offer] : []));
-    const sold = offers.filter((offer) => offer.excluded === undefined);
-    expect([new Set(offers.map((offer) => offer.name)).size, offers.length, sold.length]).toEqual([
-      21, 357, 256,
-    ]);
-    expect(offers.filter((offer) => limitBroken(offer) !== undefined)).toEqual([]);
-    expect(new Set(offers.map((offer) => offer.excluded))).toEqual(new Set([undefined, 'unavailable']));
-    expect(sold.filter((offer) => offer.name === 'vdc-8vcpu-32gb')).toEqual([]);
-    expect(items.filter((item) => item.kind !== 'offer' && item.kind !== 'region')).toEqual([
-      { kind: 'total', of: 'regions', advertised: 17, fetched: 17 },
-      { kind: 'total', of: 'plans', advertised: 21, fetched: 21 },
-    ]);
-    expect(sold.find((offer) => offer.name === 'vhf-12c-48gb' && offer.regionCode === 'cdg')).toEqual({
-      regionCode: 'cdg',
-      name: 'vhf-12c-48gb',
-      cpu: 12,
-      ram: 48,
-      ramUnit: 'Binary',
-      price: { amount: '256', per: 'month', currency: 'USD' },
-      monthlyCap: '256',
-      facts: { cpuKind: 'shared', localDisk: 768, includedTraffic: 8192, includedIpv4: 1 },
-    });
-  });
-});
+const catalogues = [
+  { kind: 'small', payloads: WRITTEN, plans: 3, regions: 2, soldPairs: 3, options: {} },
+  { kind: 'recorded', payloads: RECORDED, plans: 21, regions: 17, soldPairs: 256, options: needsRecorded },
+];
+for (const { kind, payloads, plans, regions, soldPairs, options } of catalogues)
+  it(
+    `the ${kind} catalogue of Vultr has ${plans} plans in ${regions} regions, all within the limits, ${soldPairs} pairs for sale, by the month`,
+    options,
+    async () => {
+      await using upstream = await fakeUpstream();
+      upstream.expect(REGIONS, payloads.raw('vultr/regions.json'));
+      upstream.expect(PLANS, payloads.raw('vultr/plans.json'));
+      const items = await readCatalogue(adapter, upstream.url);
+      const offers = items.flatMap((item) => (item.kind === 'offer' ? [item.offer] : []));
+      const sold = offers.filter((offer) => offer.excluded === undefined);
+      expect([new Set(offers.map((offer) => offer.name)).size, offers.length, sold.length]).toEqual([
+        plans,
+        plans * regions,
+        soldPairs,
+      ]);
+      expect(offers.filter((offer) => limitBroken(offer) !== undefined)).toEqual([]);
+      expect(new Set(offers.map((offer) => offer.excluded))).toEqual(new Set([undefined, 'unavailable']));
+      expect(sold.filter((offer) => offer.name === 'vdc-8vcpu-32gb')).toEqual([]);
+      expect(items.filter((item) => item.kind !== 'offer' && item.kind !== 'region')).toEqual([
+        { kind: 'total', of: 'regions', advertised: regions, fetched: regions },
+        { kind: 'total', of: 'plans', advertised: plans, fetched: plans },
+      ]);
+      expect(sold.find((offer) => offer.name === 'vhf-12c-48gb' && offer.regionCode === 'cdg')).toEqual({
+        regionCode: 'cdg',
+        name: 'vhf-12c-48gb',
+        cpu: 12,
+        ram: 48,
+        ramUnit: 'Binary',
+        price: { amount: '256', per: 'month', currency: 'USD' },
+        monthlyCap: '256',
+        facts: { cpuKind: 'shared', localDisk: 768, includedTraffic: 8192, includedIpv4: 1 },
+      });
+    },
+  );
