@@ -309,21 +309,21 @@ describe('an unchanged file of exchange rates', () => {
 });
 
 describe('an unchanged list of clusters', () => {
-  const clusters = (organization: string, machineName = 'm0') =>
-    JSON.stringify([
-      {
+  const clusters = (organization: string, names: readonly string[] = ['One']) =>
+    JSON.stringify(
+      names.map((name) => ({
         organization,
-        name: 'One',
+        name,
         region: { name: 'Hall', code: 'a' },
         provider: { name: 'Acme' },
         status: 'Active',
         shards: 1,
         replicas: 0,
-        machine: { name: machineName, cpu: 2, ram: 4, ram_unit: 'Binary' },
+        machine: { name: 'm0', cpu: 2, ram: 4, ram_unit: 'Binary' },
         disks: [],
         created_at: '2026-01-01T00:00:00.000001',
-      },
-    ]);
+      })),
+    );
 
   it('is not sent again once each cluster has its organization and its machine', async () => {
     await using here = await scene();
@@ -341,5 +341,20 @@ describe('an unchanged list of clusters', () => {
 
     here.answer('/clusters', '"c"', 304);
     expect(await here.run('clusters')).toMatchObject({ outcome: 'unchanged', seen: 1 });
+  });
+
+  it('is read again while the removal of clusters waits for an operator', async () => {
+    await using here = await scene();
+    await createOrganization(here.store.db, 'org', 'Org');
+    here.answer('/list.csv', null, { raw: list(machine('m0')) });
+    await here.run('price-list');
+    const names = Array.from({ length: 10 }, (_, index) => `c${index}`);
+    here.answer('/clusters', null, { etag: '"ten"', raw: clusters('org', names) });
+    expect(await here.run('clusters')).toMatchObject({ outcome: 'changed', added: 10 });
+    for (const given of ['"ten"', null]) {
+      here.answer('/clusters', given, { etag: '"five"', raw: clusters('org', names.slice(5)) });
+      expect(await here.run('clusters')).toMatchObject({ outcome: 'held' });
+    }
+    expect(await pendingBatches(here.db)).toHaveLength(1);
   });
 });

@@ -1,5 +1,5 @@
 /** Invalidation of cached responses by a change: the affected ones leave, the others stay. */
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { createToken } from '../../src/db/tokens.ts';
 import { SCOPES } from '../../src/domain/scope.ts';
 import { buildApp } from '../../src/http/app.ts';
@@ -117,6 +117,15 @@ it('all responses are dropped if entries were lost, and return without a read of
   await until(() => link.linked && link.epoch > epoch);
   expect(responses.count).toBe(0);
   for (const what of api.names) expect(header(await api.cache(what), 'fleetbook-tier')).toBe('memory');
+});
+
+it('no cached response is sent while the reader is not linked', async () => {
+  await using api = await start();
+  await api.cache('region');
+  const linked = vi.spyOn(api.reader.link, 'linked', 'get').mockReturnValue(false);
+  expect(await api.cached(['region'])).toEqual([]);
+  linked.mockRestore();
+  expect(await api.cached(['region'])).toEqual(['region']);
 });
 
 it('no response outlives its document in a small memory', async () => {
