@@ -7,6 +7,7 @@ import {
   mkdtempDisposable,
   readFile,
   readlink,
+  rename,
   rm,
   stat,
   writeFile,
@@ -66,7 +67,11 @@ async function clone(): Promise<Clone> {
       devDependencies: { tool: `file:tool-${version}.tgz` },
     };
     await write('package.json', JSON.stringify({ name: 'clone', version: '1.0.0', ...manifest }));
+    // npm would also write into the list of what is installed.
+    const [modules, aside] = [join(folder, 'node_modules'), join(folder, 'aside')];
+    if (existsSync(modules)) await rename(modules, aside);
     await run('npm', ['install', '--package-lock-only', '--no-audit', '--no-fund']);
+    if (existsSync(aside)) await rename(aside, modules);
   };
   await lock('1.0.0');
   return {
