@@ -79,6 +79,9 @@ function configuration(port: number, password: string, dir: string): string {
     'bind 127.0.0.1',
     `requirepass ${JSON.stringify(password)}`,
     `dir ${JSON.stringify(dir)}`,
+    // A server loads the file of this name. Another one may have left `dump.rdb` in the folder, e.g. a replica.
+    `dbfilename ${randomBytes(12).toString('hex')}.rdb`,
+    'rdb-del-sync-files yes',
     'save ""',
     'appendonly no',
     'maxmemory-policy noeviction',

@@ -1,4 +1,6 @@
 import { execFile } from 'node:child_process';
+import { mkdtempDisposable } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
@@ -30,6 +32,20 @@ async function settings(client: Redis, ...names: string[]): Promise<unknown[]> {
   const pairs = await Promise.all(names.map((name) => client.config('GET', name)));
   return pairs.flat();
 }
+
+it('starts an empty server beside the file of another one', async () => {
+  await using dir = await mkdtempDisposable(join(tmpdir(), 'fleetbook-redis-'));
+  const other = ['--dbfilename', 'dump.rdb'];
+  {
+    await using server = await startRedis({ binary: binary(), dir: dir.path, args: other });
+    using client = connect(server.url);
+    await client.set('key', 'of another server');
+    await client.save();
+  }
+  await using server = await startRedis({ binary: binary(), dir: dir.path });
+  using client = connect(server.url);
+  expect(await client.dbsize()).toBe(0);
+});
 
 it('starts a server in memory that never evicts, only on 127.0.0.1', async () => {
   await using server = await startRedis({ binary: binary() });

@@ -50,6 +50,7 @@ it('the commands of docs/adding-a-provider.md do what the page says', async () =
     'workers',
     'test/conformance',
     'test/fixtures',
+    'test/sources/http',
     'test/support',
     'docs',
     'deploy',

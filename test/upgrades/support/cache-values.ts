@@ -10,8 +10,8 @@ export interface CacheValue {
   readonly ttlMs: number;
 }
 
-/** Reports of processes for charts, which releases before 0.1.0 kept in a stream. No reader reads them. */
-const OMITTED = /:reports$/;
+/** The stream of a lineage: for a reader that comes later, it has nothing but its end. */
+const OMITTED = /:stream$/;
 
 export async function readCache(redis: RedisClient): Promise<CacheValue[]> {
   const keys = (await redis.keys('*')).filter((key) => !OMITTED.test(key)).sort();

@@ -12,6 +12,7 @@ import { migrate } from '../../../src/db/migration/migrate.ts';
 import { dirtyDocuments } from '../../../src/db/versions.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { openRedis, type RedisClient, redisReady } from '../../../src/redis/redis.ts';
+import { FORMAT } from '../../../src/snapshot/document/format.ts';
 import { startWorker } from '../../../workers/main.ts';
 import { migrationsOf } from '../../db/older-migrations.ts';
 import { createDatabase, databaseUrl, run } from '../../support/postgres.ts';
@@ -120,7 +121,10 @@ async function openInstallation(
     await until(async () => {
       const [row] = await store.sql<{ id: string }[]>`select id from lineage`;
       const hasAges = (await cache.hlen(`fb:{${row?.id}}:stamps`)) > 0;
-      return hasAges && (await dirtyDocuments(store.db, 1)).length === 0;
+      const regions = await cache.keys(`fb:{${row?.id}}:region:*`);
+      const formats = await Promise.all(regions.map((key) => cache.getrange(key, 0, FORMAT.length - 1)));
+      const isPublished = regions.length > 0 && formats.every((format) => format === FORMAT);
+      return hasAges && isPublished && (await dirtyDocuments(store.db, 1)).length === 0;
     });
   };
   const opened = opening.move();
