@@ -2,8 +2,6 @@
  * Completes package-lock.json after a change of the dependencies. npm writes no entry for an optional package of another
  * platform if its registry lacks the package, and `npm ci` then refuses the lock file on every machine. The script adds
  * these entries. The parent package and the name give their values. Each entry without a checksum gets that of the registry.
- * Each entry gets its address at the public registry, which npm replaces by the configured one. Without addresses npm reads the
- * description of each package first: 110 MB for an installation.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -77,18 +75,10 @@ for (const file of FILES) {
   }
   for (const [path, found] of Object.entries(lock.packages)) {
     const at = path.lastIndexOf('node_modules/');
-    if (at < 0 || found.link) continue;
-    const { name: alias, version, resolved, integrity, ...rest } = found;
-    const name = alias ?? path.slice(at + 'node_modules/'.length);
-    const address = `https://registry.npmjs.org/${name}/-/${name.slice(name.indexOf('/') + 1)}-${version}.tgz`;
-    if (resolved === address && integrity) continue;
-    lock.packages[path] = {
-      ...(alias ? { name } : {}),
-      version,
-      resolved: address,
-      integrity: integrity ?? checksum(name, version),
-      ...rest,
-    };
+    if (at < 0 || found.link || found.integrity) continue;
+    const { version, ...rest } = found;
+    const name = found.name ?? path.slice(at + 'node_modules/'.length);
+    lock.packages[path] = { version, integrity: checksum(name, version), ...rest };
     changed++;
   }
   lock.packages = Object.fromEntries(
