@@ -61,8 +61,9 @@ describe('a reader', () => {
     await scene.publisher.publishDirty();
     expect(await readLineage(scene.sql)).not.toBe(before);
     expect(await reader.documents.checkPostgres()).toBe(true);
-    expect(await priceOf(reader)).toEqual({ price: 0.25, tier: 'redis' });
+    // Until it has joined the new stream, it reads PostgreSQL.
     await until(() => reader.link.linked);
+    expect(await priceOf(reader)).toEqual({ price: 0.25, tier: 'redis' });
     await reprice(scene.sql, scene.sample.small, '0.75');
     await scene.publisher.publishDirty();
     await until(async () => (await priceOf(reader)).price === 0.75);
