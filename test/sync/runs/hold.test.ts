@@ -148,6 +148,8 @@ describe('a catalogue that breaks a guard', () => {
     const second = await since(half);
     expect(Date.parse(first) - Date.parse(second)).toBe(86_400_000);
     expect((await onlyPending()).createdAt).not.toBe(second);
+    // Another batch that breaks the same guards.
+    expect(await since(half.slice(0, -1))).toBe(second);
     expect(await since([...half, ...offers('a', 5, { amount: '0.7' })])).not.toBe(second);
     await scene.catalogue(whole);
     expect(await since(half)).not.toBe(second);
