@@ -220,6 +220,16 @@ describe('clusters', () => {
     expect(await scene.sql`select row_key from quarantined_rows`).toEqual([{ row_key: 'org/one' }]);
   });
 
+  it('that are reported twice excuse no missing cluster of another organization', async () => {
+    await scene.organization('other');
+    await scene.clusters([cluster('one'), cluster('two'), cluster('one', { organization: 'other' })]);
+    await scene.clusters([cluster('one'), cluster('one'), cluster('two')]);
+    const missing = await scene.sql`
+      select slug from organizations where id in (
+        select organization_id from clusters where missed_runs > 0 or retired_at is not null)`;
+    expect(missing).toEqual([{ slug: 'other' }]);
+  });
+
   it('whose disks have no exchange rate keep their last good values until there is a rate', async () => {
     const price = { amount: '0.001', per: 'hour', currency: 'EUR' } as const;
     const ssd = disk('ssd', '', { type: { name: 'ssd', unit: 'Decimal', price } });
