@@ -14,6 +14,7 @@ import { Readable } from 'node:stream';
 import { parseArgs } from 'node:util';
 import { openSourceHttp } from '../src/sources/http/http.ts';
 import { adapter } from '../src/sources/providers/aws.ts';
+import { count } from './support/options.ts';
 
 const LIMIT_MB = 300;
 const FILE = '/offers/v1.0/aws/AmazonEC2/20260220180000/us-east-1/index.json';
@@ -38,9 +39,7 @@ const { values } = parseArgs({
     serve: { type: 'boolean', default: false },
   },
 });
-const bytes = Number(values.bytes);
-if (!Number.isInteger(bytes) || bytes <= 0)
-  throw new Error(`--bytes must be a whole number above 0; it is ${values.bytes}`);
+const bytes = count('bytes', values.bytes);
 
 if (values.serve) await serve();
 else await measure();

@@ -15,6 +15,7 @@ import { type Address, addresses, type Facts } from './console/addresses.ts';
 import { FIRST_PROVIDER, fillConsole, sourceId, sourcesFile } from './console/fill.ts';
 import { startProgram } from './read/program.ts';
 import { type Bar, median, quantile, table, verdict } from './support/bar.ts';
+import { count } from './support/options.ts';
 import { startServers } from './support/servers.ts';
 
 const TOKEN = 'the-operators-token-of-the-benchmark';
@@ -30,11 +31,7 @@ const { values } = parseArgs({
     json: { type: 'boolean', default: false },
   },
 });
-const requests = Number(values.requests);
-if (!Number.isInteger(requests) || requests < 1) {
-  process.stderr.write(`--requests must be a whole number from 1; it is ${values.requests}\n`);
-  process.exit(2);
-}
+const requests = count('requests', values.requests);
 const part = values.quick ? 10 : 1;
 const size = {
   machines: 1_000_000 / part,

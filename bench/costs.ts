@@ -21,6 +21,7 @@ import { PostgresReads } from '../src/snapshot/read/postgres-reads.ts';
 import { memoryCatalogue, memoryClusters, memoryTokens } from '../test/http/readers.ts';
 import { machinesOf, providerOf, REGIONS, updateOf } from './search/catalogue.ts';
 import { type Bar, median, quantile, table, verdict } from './support/bar.ts';
+import { count } from './support/options.ts';
 import { startServers } from './support/servers.ts';
 
 const { values } = parseArgs({
@@ -32,7 +33,7 @@ const { values } = parseArgs({
 });
 const CLUSTERS = 10_000;
 const MACHINES = values.quick ? 100_000 : 1_000_000;
-const REQUESTS = Number(values.requests ?? (values.quick ? 400 : 2000));
+const REQUESTS = count('requests', values.requests ?? (values.quick ? '400' : '2000'));
 /** Requests between two publications of a region. */
 const EVERY = 200;
 const P99_MS = 50;

@@ -6,11 +6,12 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { makeInThread } from '../src/features/exports/job.ts';
+import { count } from './support/options.ts';
 import { startServers } from './support/servers.ts';
 
 const { values } = parseArgs({ options: { machines: { type: 'string', default: '1000000' } } });
-const machines = Number(values.machines);
 const REGIONS = 200;
+const machines = count('machines', values.machines, REGIONS, REGIONS);
 const MB = 1e6;
 
 await using servers = await startServers();

@@ -22,6 +22,7 @@ import { type PacedRun, runPace } from './read/pace-run.ts';
 import { startBare } from './read/peers.ts';
 import { type Program, startProgram } from './read/program.ts';
 import { type Bar, median, shown, spread, table, verdict } from './support/bar.ts';
+import { count } from './support/options.ts';
 import { startServers } from './support/servers.ts';
 
 const { values } = parseArgs({
@@ -38,12 +39,12 @@ const { values } = parseArgs({
   },
 });
 const share = values.quick ? 0.1 : 1;
-const machines = Number(values.machines ?? 1_000_000 * share);
-const clusters = Number(values.clusters ?? 10_000 * share);
-const streams = Number(values.streams ?? 10_000 * share);
-const rounds = Number(values.rounds ?? (values.quick || values.watch ? 1 : 3));
-const seconds = Number(values.seconds ?? (values.quick ? 3 : 6));
 const REGIONS = 200;
+const machines = count('machines', values.machines ?? String(1_000_000 * share), REGIONS, REGIONS);
+const clusters = count('clusters', values.clusters ?? String(10_000 * share));
+const streams = count('streams', values.streams ?? String(10_000 * share));
+const rounds = count('rounds', values.rounds ?? (values.quick || values.watch ? '1' : '3'));
+const seconds = count('seconds', values.seconds ?? (values.quick ? '3' : '6'));
 /** Hot requests a second: few enough that they are no load themselves. */
 const RATE = 500;
 /** Largest ratio of the p99 to that without neighbours. */

@@ -26,6 +26,7 @@ import { measureSingleFlight } from './read/single-flight.ts';
 import { measureStarts } from './read/start-time.ts';
 import { findWrk } from './read/wrk.ts';
 import { type Bar, table, verdict } from './support/bar.ts';
+import { count } from './support/options.ts';
 import { type Servers, startServers } from './support/servers.ts';
 
 const { values } = parseArgs({
@@ -45,9 +46,7 @@ const SIZE: Size = {
   clustersPerOrganization: 8,
 };
 const TAIL_SIZE: Size = { ...SIZE, regions: 10, organizations: 10 };
-const rounds = Number(values.rounds ?? (values.quick ? 1 : 4));
-if (!Number.isInteger(rounds) || rounds < 1)
-  give(`--rounds must be a whole number from 1; it is ${values.rounds}`);
+const rounds = count('rounds', values.rounds ?? (values.quick ? '1' : '4'));
 if (!findWrk()) give('wrk, which makes the load, is not there; install it (Debian: apt-get install wrk)');
 if (!existsSync(CLI)) give('dist, which is what is measured, is not there; run: npm run build');
 

@@ -21,6 +21,7 @@ import { memoryCatalogue, memoryClusters, memoryTokens, NO_BOOKS } from '../test
 import { machinesOf, providerOf, REGIONS, updateOf } from './search/catalogue.ts';
 import { LIMIT, QUESTIONS, type Question } from './search/questions.ts';
 import { type Bar, median, quantile, table, verdict } from './support/bar.ts';
+import { count } from './support/options.ts';
 import { startServers } from './support/servers.ts';
 import { threadCpu } from './support/thread-cpu.ts';
 
@@ -32,7 +33,7 @@ const { values } = parseArgs({
   },
 });
 const machines = values.quick ? 100_000 : 1_000_000;
-const rounds = Number(values.rounds);
+const rounds = count('rounds', values.rounds);
 const perRegion = machines / REGIONS;
 /** Searches of the index in one round: a single one is too short for the clock. */
 const REPEATS = 50;

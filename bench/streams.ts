@@ -14,6 +14,7 @@ import { startFleetbook } from './read/fleetbook.ts';
 import { cpuSeconds, residentBytes } from './read/proc.ts';
 import { runWrk } from './read/wrk.ts';
 import { type Bar, median, table, verdict } from './support/bar.ts';
+import { count } from './support/options.ts';
 import { startServers } from './support/servers.ts';
 
 const { values } = parseArgs({
@@ -24,8 +25,10 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '1' },
   },
 });
-const streams = Number(values.streams);
-const [rounds, pairs, seconds] = [Number(values.rounds), Number(values.pairs), Number(values.seconds)];
+const streams = count('streams', values.streams);
+const rounds = count('rounds', values.rounds);
+const pairs = count('pairs', values.pairs);
+const seconds = count('seconds', values.seconds);
 /** Streams that are opened at once. */
 const AT_ONCE = 100;
 const SMALL = { regions: 10, machinesPerRegion: 50, organizations: 1000, clustersPerOrganization: 2 };

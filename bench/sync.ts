@@ -9,6 +9,7 @@ import { barsOf, type Results } from './support/bars.ts';
 import { REGIONS } from './support/catalogue.ts';
 import { type ClusterSyncs, clusterBars, runClusterSyncs } from './support/cluster-syncs.ts';
 import { publishAfterFlush } from './support/flush.ts';
+import { count } from './support/options.ts';
 import { type Round, runRound, runSyncs } from './support/rounds.ts';
 import { startServers } from './support/servers.ts';
 import { bareCopy } from './support/yardstick.ts';
@@ -98,12 +99,4 @@ async function measure(): Promise<Results> {
     await redis.flushall();
     return await work(database);
   }
-}
-
-function count(name: string, text: string, least: number, of = 1): number {
-  const value = Number(text);
-  if (Number.isInteger(value) && value >= least && value % of === 0) return value;
-  const multiple = of === 1 ? '' : `, a multiple of ${of}`;
-  process.stderr.write(`--${name} must be a whole number from ${least}${multiple}; it is ${text}\n`);
-  process.exit(2);
 }

@@ -18,6 +18,7 @@ import { startBare } from './read/peers.ts';
 import { WATCHED, watchTurns } from './read/program.ts';
 import { cycleScript, runWrk } from './read/wrk.ts';
 import { type Bar, median, shown, spread, table, unsteady, verdict } from './support/bar.ts';
+import { count } from './support/options.ts';
 import { startServers } from './support/servers.ts';
 import type { WatchedTurns } from './support/watch-turns.ts';
 
@@ -31,11 +32,11 @@ const { values } = parseArgs({
   },
 });
 const share = values.quick ? 0.1 : 1;
-const documents = Number(values.documents ?? 100_000 * share);
-const machines = Number(values.machines ?? 1_000_000 * share);
-const tokens = Number(values.tokens ?? 10_000 * share);
-const seconds = Number(values.seconds ?? (values.quick ? 15 : 70));
 const REGIONS = 200;
+const documents = count('documents', values.documents ?? String(100_000 * share), 2, 2);
+const machines = count('machines', values.machines ?? String(1_000_000 * share), REGIONS, REGIONS);
+const tokens = count('tokens', values.tokens ?? String(10_000 * share));
+const seconds = count('seconds', values.seconds ?? (values.quick ? '15' : '70'));
 /** Shorter ones are not printed (ms). */
 const SHOWN_MS = 1.5;
 /** Milliseconds of a turn of a periodic task. */
