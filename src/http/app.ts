@@ -132,17 +132,17 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     deps.addHooks?.(router);
   };
   let route: RequestListener | undefined;
+  const operations = operationsOf(deps);
   const allRoutes = lazily(async () => {
     const features = (await deps.features?.()) ?? [];
     const router = createServer(deps.trustProxy ?? [], limits, record);
     addHooks(router);
-    await addRoutes(router, deps, answering, features);
+    await addRoutes(router, deps, answering, operations, features);
     await router.ready();
     route = router.routing;
     return router;
   });
   answerBefore(app.server, (first) => (request, response) => (route ?? first)(request, response));
-  const operations = operationsOf(deps);
   const unrouted = operations.map((each) => unroutedOperation(each, answering, beforeAnswer));
   addListeners(app, deps, answering, drain, refuse, { findOperation: operationFinder(unrouted), isLate });
   // Added last: its listener precedes all others.
@@ -247,11 +247,12 @@ async function addRoutes(
   app: FastifyInstance,
   deps: ApiDeps,
   answering: RouteDeps,
+  contract: readonly Operation[],
   features: readonly ApiFeature[],
 ): Promise<void> {
   const { limits, pressure } = answering;
   const parts = features.map((open) => open(limits));
-  const operations = [...operationsOf(deps), ...parts.flatMap(({ operations = [] }) => operations)];
+  const operations = [...contract, ...parts.flatMap(({ operations = [] }) => operations)];
   const streams = parts.flatMap((part) => part.streams ?? []);
   for (const operation of operations) addOperation(app, operation, answering);
   for (const operation of streams) addStreamOperation(app, operation, answering);
