@@ -4,7 +4,7 @@
  */
 import type { Database } from '../../db/connection/client.ts';
 import { type SQL, sql } from '../../db/connection/drizzle.ts';
-import { array, instantText, type RowOf } from '../../db/connection/statements.ts';
+import { array, type RowOf, rfc3339 } from '../../db/connection/statements.ts';
 import { selectedFacts } from '../../db/machine-facts.ts';
 import { DISKS_AGGREGATE, IS_PUBLISHED } from '../../db/published-rows.ts';
 import type { ClusterDocument } from '../../domain/cluster.ts';
@@ -224,7 +224,7 @@ export async function readMarks(
     select lineage.id as lineage, currency,
       (select clusters_version::text from organizations where id = ${organizationId}) as organization,
       (select concat_ws(' ', count(*), sum(version)) from regions where id = any(${regionIds})) as regions,
-      (select case when c.is_read and r.is_read then ${sql.raw(instantText('least(c.at, r.at)', 'ms'))} end
+      (select case when c.is_read and r.is_read then ${rfc3339(sql`least(c.at, r.at)`, 'ms')} end
        from (${ofClusters}) c, (${ofRegions}) r) as "asOf"
     from lineage`);
   if (!row) throw new Error('unreachable: lineage has one row');
@@ -256,7 +256,7 @@ export async function readPriceHistory(
 ): Promise<PriceHistory> {
   const listOf = (table: string, column: string, value: string) => sql`
     (select coalesce(json_agg(json_build_object(${sql.raw(`'${column}'`)}, ${sql.raw(value)},
-        'from', ${sql.raw(instantText('h.valid_from', 'us'))}, 'to', ${sql.raw(instantText('h.valid_to', 'us'))})
+        'from', ${rfc3339(sql`h.valid_from`, 'us')}, 'to', ${rfc3339(sql`h.valid_to`, 'us')})
         order by h.valid_from desc), '[]')
      from (select * from ${sql.raw(table)} where machine_id = ${machineId}
              and coalesce(valid_to > ${after ?? null}::timestamptz, true)
