@@ -180,7 +180,7 @@ async function addDumpSeries(registry: Registry, dump: Dump): Promise<void> {
   });
 }
 
-/** @param dump adds the tier, by which a monitor sees that the reader answers from its dump, and a failed write of the dump */
+/** @param dump adds the tier and a failed write of the dump. The tier shows a monitor that the reader answers from its dump. */
 async function readiness(documents: Documents, link: CacheLink, dump: Pick<Dump, 'isFailing'> | undefined) {
   let catalogue = 'ok';
   let tier: Tier | undefined;

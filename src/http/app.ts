@@ -54,7 +54,7 @@ export interface ApiDeps {
   readonly catalogue: CatalogueReader;
   readonly clusters: ClusterReader;
   readonly tokens: TokenReader;
-  /** Called for the first request of a route that is not one of the contract. */
+  /** Called once, for the first request of any route outside the contract. */
   readonly features?: () => Promise<readonly ApiFeature[]>;
   readiness(): Promise<Readiness>;
   readonly logger: Logger | false;

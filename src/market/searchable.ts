@@ -111,7 +111,7 @@ export class Searchable {
     const sourcesOf = (places: readonly number[]) => [
       ...new Set(places.flatMap((place) => index.regions[place]?.sources ?? [])),
     ];
-    // Of this index: a later one may have newer stamps before the answer is complete.
+    // The stamps of this index. A later index may have newer ones before the answer is complete.
     const stamps = this.#stamps;
     const confirmed = this.#confirmed();
     const knownAt = isCurrent ? undefined : this.#knownAt();

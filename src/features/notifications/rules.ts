@@ -27,7 +27,7 @@ export interface AlertRules {
   readonly opsUrl: string | undefined;
 }
 
-/** Organizations' webhooks to which one worker sends at the same time. A job that waits for its receiver holds no connection. */
+/** One worker sends to so many webhooks of organizations at the same time. A job that waits for its receiver holds no connection. */
 export const WEBHOOKS_AT_ONCE = 32;
 
 /** The alert of a region opens if this share of its published and sold-out machines is sold out. */

@@ -99,7 +99,7 @@ export class Turns {
   run<T>(request: IncomingMessage, response: ServerResponse, read: () => MaybePromise<T>): MaybePromise<T> {
     if (this.#usedMs < TURN_MS && this.#waiting.length === 0) return this.#measured(read);
     return new Promise<T>((resolve, reject) => {
-      // Another request's turn begins it: its log lines and spans are those of its own request.
+      // Another request's turn begins it. Its log lines and spans still name this request.
       const begin = AsyncLocalStorage.bind(() => {
         try {
           resolve(this.#measured(read));

@@ -183,7 +183,7 @@ export async function readBook(db: Database, organizationId: number): Promise<re
 
 /** What costs depend on: they change if the versions do. */
 export interface Marks {
-  /** Of the database: a restored one may have other rows with equal versions. */
+  /** A restored database has another one, and may have other rows with equal versions. */
   readonly lineage: string;
   /** Rises with each change of clusters, disks and the price book. Null: there is no such organization. */
   readonly organization: string | null;

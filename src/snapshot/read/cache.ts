@@ -158,7 +158,7 @@ export class CacheCommands {
     accept: (reply: R | undefined) => MaybePromise<T | null | undefined>,
     fromPostgres: () => Promise<T>,
   ): Promise<T> {
-    // A batch has reads of several requests, so each goes on in a context of its own: the log names its request.
+    // A batch has reads of several requests. Each goes on in its request's context, so that the log names the request.
     return new Promise<Reply<R>>(request).then((reply) => {
       if (reply instanceof Late) {
         const stored = fromPostgres();

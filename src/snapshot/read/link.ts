@@ -76,7 +76,7 @@ const follows = (entry: Entry, position: Entry): boolean =>
 export type LinkState = 'away' | 'joining' | 'following' | 'linked';
 
 /**
- * What a reader knows of the cache. It reads the stream of the lineage, and decides whether memory and cache are current.
+ * Reads the stream of the lineage, and decides whether memory and cache are current.
  *
  *     away ──connected──▶ joining ──end of the stream known──▶ following ──heartbeat──▶ linked
  *      ▲                     ▲                                    │                       │

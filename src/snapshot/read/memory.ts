@@ -269,7 +269,7 @@ export class DocumentMemory implements DocumentListener {
 
   /**
    * Yields the documents without a newer announced version, the first read one first. Memory may change between two of
-   * them: each has the state of its own turn.
+   * them: each has the state of the turn that yields it.
    */
   *dump(): Generator<DumpedDocument> {
     const { rules } = this.#options;
