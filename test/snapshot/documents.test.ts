@@ -115,7 +115,7 @@ describe('a read goes through the tiers', () => {
     const key = scene.keys.document({ kind: 'clusters', organizationId: scene.sample.a });
     await until(async () => (await scene.cache.exists(key)) === 1);
     expect(await scene.cache.ttl(key)).toBeGreaterThan(0);
-    expect((await scene.reader().clusters.clusters(scene.sample.a)).tier).toBe('redis');
+    expect((await (await scene.linkedReader()).clusters.clusters(scene.sample.a)).tier).toBe('redis');
   });
 
   it('a damaged value and one of another release are misses; the other release’s stays', async () => {

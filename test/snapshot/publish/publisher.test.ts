@@ -151,7 +151,8 @@ describe('publishing dirty documents', () => {
     expect(await dirty()).toEqual([`clusters:${scene.sample.a}`, expect.stringMatching(/^token:/)]);
     expect(await scene.publisher.publishDirty()).toEqual({ published: 2 });
     expect(await dirty()).toEqual([]);
-    const found = await scene.reader().documents.get({ kind: 'clusters', organizationId: scene.sample.a });
+    const reader = await scene.linkedReader();
+    const found = await reader.documents.get({ kind: 'clusters', organizationId: scene.sample.a });
     expect([found.tier, found.document?.body.identity.toString()]).toEqual(['redis', '[]']);
   });
 });
