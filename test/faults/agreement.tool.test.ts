@@ -53,7 +53,7 @@ it('finds data of PostgreSQL that readers lack, and a price that is not in the h
 
 it('finds a slot, a run and a held batch without an owner', async () => {
   const { sql } = stack.store;
-  await sql`insert into schedule_slots (schedule, slot) values (${SOURCE}, '2020-01-01')`;
+  await sql`insert into schedule_slots (schedule, slot, due_at) values (${SOURCE}, '2020-01-01', now())`;
   await sql`insert into sync_runs (source_id, fence) values (${SOURCE}, 0)`;
   await sql`
     with run as (select max(id) as id from sync_runs), batch as (
@@ -66,5 +66,6 @@ it('finds a slot, a run and a held batch without an owner', async () => {
     '1 items of held batches that are decided',
     '1 held batches whose run has not held them',
     '1 slots that are in no queue',
+    '1 slots that are not done with',
   ]);
 });

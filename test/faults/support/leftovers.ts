@@ -18,7 +18,8 @@ export async function leftovers({ sql, db }: Store): Promise<string[]> {
       (select count(*) from held_batches b where b.status = 'pending' and exists (
          select from sync_runs r where r.source_id = b.source_id and r.id > b.run_id
            and r.outcome in ('changed', 'unchanged', 'held')))::integer as "held batches that a later run has overtaken",
-      (select count(*) from schedule_slots s where s.enqueued_at is null)::integer as "slots that are in no queue",
+      (select count(*) from schedule_slots s where s.enqueued_at is null
+         and s.due_at is not null)::integer as "slots that are in no queue",
       (select count(*) from schedule_slots s join sources on id = schedule where s.due_at is not null
          )::integer as "slots that are not done with",
       (select count(*) from pg_class c join pg_namespace n on n.oid = c.relnamespace
