@@ -16,7 +16,7 @@ async function scene() {
   await using undo = new AsyncDisposableStack();
   const database = undo.use(await createDatabase());
   const upstream = undo.use(await fakeUpstream());
-  for (const offer of ['AWSDataTransfer', 'AmazonVPC']) {
+  for (const offer of ['AWSDataTransfer', 'AmazonVPC', 'AmazonRDS']) {
     const regions = { elsewhere: { regionCode: 'elsewhere', currentVersionUrl: '/none' } };
     const path = `/offers/v1.0/aws/${offer}/current/region_index.json`;
     upstream.expect({ path, times: 'any' }, { json: { regions } });

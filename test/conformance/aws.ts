@@ -1,3 +1,4 @@
+import type { OfferedPlan } from '../../src/domain/database-plan.ts';
 import type { OfferedRegionPrice } from '../../src/domain/prices/region-price.ts';
 import { type CatalogueCase, type FixturePage, fixture, offersIn } from './catalogue-case.ts';
 
@@ -35,6 +36,16 @@ const storage = (name: string, amount: string): OfferedRegionPrice => ({
   per: 'month',
   currency: 'USD',
   tiers: [{ from: '0', amount }],
+});
+const plan = (
+  engine: string,
+  nodes: number | null,
+  name: string,
+  [cpu, ram]: readonly [number, number],
+  amount: string,
+): OfferedPlan => ({
+  ...{ engine, name, nodes, cpu, ram, ramUnit: 'Binary', storage: 0 },
+  price: { amount, per: 'hour', currency: 'USD' },
 });
 /** The index of a small offer, and the files of both regions. That of Los Angeles states only prices of Ohio. */
 const smallOffer = (name: string, of: string, sku: string): FixturePage[] => [
@@ -162,14 +173,55 @@ export const catalogueCase: CatalogueCase = {
     },
     ...smallOffer('AWSDataTransfer', 'transfer', 'OHTRANSFEROUT001'),
     ...smallOffer('AmazonVPC', 'vpc', 'OHADDRESSINUSE01'),
+    {
+      path: indexOf('AmazonRDS'),
+      query: {},
+      json: fixture('aws/rds_index.json'),
+      list: 'regions',
+      maps: ['/regions'],
+      required: [],
+      otherRequired: ['/regions', `/regions/${OHIO}/currentVersionUrl`, `/regions/${OHIO}/regionCode`],
+      prices: [],
+      additional: true,
+    },
+    {
+      path: smallFile('AmazonRDS', OHIO),
+      endpoint: fileOf('AmazonRDS'),
+      query: {},
+      json: fixture(`aws/rds-${OHIO}.json`),
+      list: 'products',
+      maps,
+      required: [],
+      otherRequired: [
+        '/products',
+        '/terms',
+        '/products/OHRDSPGMICRO0001/productFamily',
+        '/products/OHRDSPGMICRO0001/attributes',
+        ...['databaseEngine', 'instanceType', 'deploymentOption', 'usagetype', 'vcpu', 'memory'].map((name) =>
+          attribute('OHRDSPGMICRO0001', name),
+        ),
+        `${term('OHRDSPGMICRO0001')}/priceDimensions`,
+        `${dimension('OHRDSPGMICRO0001')}/unit`,
+        `${dimension('OHRDSPGMICRO0001')}/pricePerUnit/USD`,
+      ],
+      otherPrices: [
+        `${dimension('OHRDSPGMICRO0001')}/pricePerUnit/USD`,
+        `${dimension('OHRDSAURORAPG002')}/pricePerUnit/USD`,
+      ],
+      prices: [],
+      additional: true,
+    },
   ],
   empty: Object.fromEntries(
-    ['AmazonEC2', 'AWSDataTransfer', 'AmazonVPC'].flatMap((name) => [
+    ['AmazonEC2', 'AWSDataTransfer', 'AmazonVPC', 'AmazonRDS'].flatMap((name) => [
       [indexOf(name), { formatVersion: 'v1.0', regions: {} }],
       [fileOf(name), { formatVersion: 'v1.0', products: {}, terms: { OnDemand: {}, Reserved: {} } }],
     ]),
   ),
-  uncounted: ['AmazonEC2', 'AWSDataTransfer', 'AmazonVPC'].flatMap((name) => [indexOf(name), fileOf(name)]),
+  uncounted: ['AmazonEC2', 'AWSDataTransfer', 'AmazonVPC', 'AmazonRDS'].flatMap((name) => [
+    indexOf(name),
+    fileOf(name),
+  ]),
   regions: { [OHIO]: 'US East (Ohio)', [LOS_ANGELES]: 'US West (Los Angeles)' },
   offers: [
     // Windows, dedicated, SQL Server, reserved and unused capacity, and April's price are not read.
@@ -235,6 +287,20 @@ export const catalogueCase: CatalogueCase = {
         currency: 'USD',
         tiers: [{ from: '0', amount: '0.005' }],
       },
+    ],
+  },
+  // Oracle, SQL Server, racks, storage, serverless capacity and Extended Support are not read.
+  databasePlans: {
+    [OHIO]: [
+      plan('postgresql', 1, 'db.t4g.micro', [2, 1], '0.016'),
+      plan('postgresql', 2, 'db.t4g.micro', [2, 1], '0.032'),
+      plan('postgresql', 3, 'db.m6gd.large', [2, 8], '0.591'),
+      // Listed once more at zero dollars.
+      plan('mysql', 1, 'db.r6g.large', [2, 16], '0.215'),
+      plan('mariadb', 1, 'db.x1.32xlarge', [128, 1952], '13.338'),
+      plan('aurora-postgresql', null, 'db.r6g.large', [2, 16], '0.26'),
+      plan('aurora-postgresql', null, 'db.r6g.large I/O-Optimized', [2, 16], '0.338'),
+      plan('aurora-mysql', null, 'db.r8gd.large I/O-Optimized', [2, 16], '0.39'),
     ],
   },
   rejected: [

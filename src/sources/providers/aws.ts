@@ -1,37 +1,37 @@
-import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
-import { isPositive } from '../../domain/prices/price.ts';
 import { entriesOf } from '../http/json-entries.ts';
 import { eachRegion, nothingListed } from '../http/lists.ts';
 import { label } from '../schema/fields.ts';
 import { offerItem, offerOrRejected, rejectedRow, unusableRegion } from '../schema/items.ts';
 import type { LeftOut } from '../schema/left-out.ts';
 import { regionPriceItems, unreadPrices } from '../schema/region-prices.ts';
-import { readRow, unusable, valueIn } from '../schema/rows.ts';
-import type { CatalogueAdapter, CatalogueItem, SourceError, SourceHttp, UnreadItem } from '../source.ts';
+import { readRow, unusable } from '../schema/rows.ts';
+import type {
+  CatalogueAdapter,
+  CatalogueItem,
+  SourceError,
+  SourceHttp,
+  UnreadItem,
+  Validator,
+} from '../source.ts';
 import { badAnswer } from '../source.ts';
+import { DATABASES, readPlans } from './aws/database-plans.ts';
 import { awsFacts } from './aws/facts.ts';
 import { networkPrices } from './aws/network-prices.ts';
+import { fileOf, Index, IndexRow, indexOf } from './aws/offer-file.ts';
 import type { Machine } from './aws/products.ts';
 import { MAPS, RegionFile } from './aws/region-file.ts';
+import { pricedRow } from './aws/terms.ts';
 
-const indexOf = (offer: string) => `/offers/v1.0/aws/${offer}/current/region_index.json`;
-const fileOf = (offer: string) => `/offers/v1.0/aws/${offer}/{version}/{region}/index.json`;
 const [MACHINES, ...OTHERS] = ['AmazonEC2', 'AWSDataTransfer', 'AmazonVPC'] as const;
 type Offer = typeof MACHINES | (typeof OTHERS)[number];
-
-const Index = z.object({ regions: z.record(z.string(), z.unknown()) });
-const IndexRow = z.object({
-  regionCode: label,
-  currentVersionUrl: z.string().regex(/^\/[^/]/, { error: 'must be a path that starts with /' }),
-});
 
 /** Source: https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/bulk-api-reading-price-list-files.html. */
 export const adapter: CatalogueAdapter = {
   id: 'aws',
   provider: { id: 2, name: 'AWS' },
   baseUrl: 'https://pricing.us-east-1.amazonaws.com',
-  endpoints: [MACHINES, ...OTHERS].flatMap((offer) => [indexOf(offer), fileOf(offer)]),
+  endpoints: [MACHINES, ...OTHERS, DATABASES].flatMap((offer) => [indexOf(offer), fileOf(offer)]),
   credentials: 'none',
   large: true,
   memoryUnit: 'GiB',
@@ -44,7 +44,10 @@ export const adapter: CatalogueAdapter = {
     'generations are published, because AWS still sells them. Terms are standard reservations for one and three years, each with the cheapest way ' +
     'to pay. The files state no spot prices and no savings plans. Volumes are in the same file, default `gp3`. Traffic and ' +
     'addresses are in two small files of the region, which are read when the large one has changed. The free 100 GB of ' +
-    'traffic a month count for all regions together, so no region includes them.',
+    'traffic a month count for all regions together, so no region includes them. RDS for PostgreSQL, MySQL and MariaDB and Aurora are plans of ' +
+    'databases. Their file of a region has tens of megabytes, and is read as a stream too, when the file of machines has changed. If it cannot be read, the region ' +
+    'keeps its plans. A Multi-AZ deployment is a plan with two nodes, one with readable standbys has three, and the price is that of all. A ' +
+    'price of Aurora is that of one instance, Standard or `I/O-Optimized`. Prices exclude storage, input and output, backups and Extended Support.',
 
   async *catalogue({ http, now }) {
     const indexes = new Map<Offer, Map<string, string>>();
@@ -55,9 +58,13 @@ export const adapter: CatalogueAdapter = {
     }
     const files = (regionCode: string) => (offer: Offer) => indexes.get(offer)?.get(regionCode);
     const regions = indexes.get(MACHINES)?.keys() ?? [];
-    const read: ReadPrices = { found: new Set(), leftOut: [] };
+    const read: ReadRegions = { validators: new Map(), found: new Set(), leftOut: [] };
     yield* eachRegion(regions, (code) => readRegion(http, code, files(code), now(), read), failures);
     yield* unreadPrices(read.found, read.leftOut);
+    const changing = yield* readPlans(http, new Set(read.validators.keys()), now());
+    for (const [regionCode, validator] of read.validators)
+      if (validator !== undefined && !changing.has(regionCode))
+        yield { kind: 'validator', validator, regionCode };
   },
 };
 
@@ -86,8 +93,10 @@ async function* readIndex(
   return files;
 }
 
-/** Of all regions. Rejected rows name their region: a row without one causes all files to be read again. */
-interface ReadPrices {
+/** Rejected rows name their region: a row without one causes all files to be read again. */
+interface ReadRegions {
+  /** Of the regions whose file has changed. Undefined: the file states other prices later, or has no validator. */
+  readonly validators: Map<string, Validator | undefined>;
   readonly found: Set<UnreadItem>;
   readonly leftOut: LeftOut[];
 }
@@ -97,7 +106,7 @@ async function readRegion(
   regionCode: string,
   files: (offer: Offer) => string | undefined,
   now: Date,
-  read: ReadPrices,
+  read: ReadRegions,
 ): Promise<CatalogueItem[]> {
   const answer = await http.streamIfModified(files(MACHINES) ?? '');
   if ('unmodified' in answer) return [{ kind: 'unmodified', validator: answer.unmodified, regionCode }];
@@ -116,7 +125,7 @@ async function readRegion(
   items.push(...regionPriceItems(regionCode, prices, ['gp3', 'gp2']), ...file.leftOut.rows(regionCode));
   for (const { item } of prices) read.found.add(item);
   read.leftOut.push(file.leftOut);
-  if (validator !== undefined && !file.changesLater) items.push({ kind: 'validator', validator, regionCode });
+  read.validators.set(regionCode, file.changesLater ? undefined : validator);
   return items;
 }
 
@@ -127,22 +136,11 @@ function offered(
   rows: readonly Machine[],
   file: RegionFile,
 ): CatalogueItem {
-  const priced = rows.flatMap((row) => {
-    const price = file.prices.get(row.sku);
-    return price === undefined ? [] : [{ ...row, amount: valueIn(price, `${row.sku}: `) }];
-  });
-  const paid = priced.filter((row) => isPositive(row.amount));
-  const [row] = paid.length > 0 ? paid : priced;
-  if (row === undefined)
-    return unusable(`terms.OnDemand has nothing for ${rows.map(({ sku }) => sku).join(', ')}`);
-  if (new Set(paid.map((other) => other.amount)).size > 1)
-    unusable(`has several prices: ${paid.map((other) => `${other.amount} (${other.sku})`).join(', ')}`);
+  const { sku, shape, amount } = pricedRow(rows, (row) => file.prices.get(row.sku));
   const shapes = new Set(rows.map(({ shape }) => `${shape.vcpu} vCPU and ${shape.memory} GiB`));
   if (shapes.size > 1) unusable(`has several shapes: ${[...shapes].join(', ')}`);
-
-  const { shape, amount } = row;
   const price = { amount, per: 'hour', currency: adapter.currency } as const;
-  const terms = file.reserved.get(row.sku);
+  const terms = file.reserved.get(sku);
   const machine = { name, cpu: shape.vcpu, ...memory(shape.memory, adapter.memoryUnit), price };
   const offer = { regionCode, ...machine, ...(terms && { terms }), facts: awsFacts(name, shape) };
   return offerItem(offer, exclusion(shape));

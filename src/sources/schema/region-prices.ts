@@ -91,9 +91,13 @@ export class RegionPrices {
   readonly #unread = new Set<UnreadItem>();
   #closed: SourceError | undefined;
 
-  /** @param leftOut other prices of the source that cannot be used; `items` reports them too */
-  constructor(leftOut: LeftOut = new LeftOut()) {
+  /**
+   * @param leftOut other prices of the source that cannot be used; `items` reports them too
+   * @param failure an earlier one; if it concerns every request, nothing more is requested
+   */
+  constructor(leftOut: LeftOut = new LeftOut(), failure?: SourceError) {
     this.#leftOut = leftOut;
+    if (failure?.limitsAll) this.#closed = failure;
   }
 
   /** Adds a price with one step. Names are unique in a region: another price of the same name is left out. */
@@ -137,17 +141,19 @@ export class RegionPrices {
 
   /**
    * Reads a payload that states only prices of this item. If that fails, regions keep their last ones, and the machines of the run are
-   * good. Nothing more is requested after a failure that concerns every request.
+   * good. Nothing more is requested after a failure that concerns every request. Returns the failure.
    */
-  async read(item: UnreadItem, path: string, read: () => Promise<void>): Promise<void> {
+  async read(item: UnreadItem, path: string, read: () => Promise<void>): Promise<SourceError | undefined> {
     const failure = this.#closed ?? (await read().catch(sourceError));
-    if (!(failure instanceof SourceError)) return;
+    if (!(failure instanceof SourceError)) return undefined;
     if (failure.limitsAll) this.#closed = failure;
     this.#unread.add(item);
     this.leaveOut(item, path, failure.message);
+    return failure;
   }
 
-  *items(preferred?: readonly string[]): Generator<CatalogueItem> {
+  /** @param regionCode the one region of all prices, if there is one: rejected rows name it */
+  *items(preferred?: readonly string[], regionCode?: string): Generator<CatalogueItem> {
     for (const [regionCode, found] of this.#found) yield* regionPriceItems(regionCode, found, preferred);
     yield* this.#plans.values();
     const found = new Set<UnreadItem>(
@@ -155,7 +161,7 @@ export class RegionPrices {
     );
     if (this.#plans.size > 0) found.add('database_plan');
     yield* unreadPrices(found, [this.#leftOut], this.#unread);
-    yield* this.#leftOut.rows();
+    yield* this.#leftOut.rows(regionCode);
   }
 }
 

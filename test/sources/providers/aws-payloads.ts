@@ -5,7 +5,7 @@ import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
 import { readCatalogue } from './read-catalogue.ts';
 
-const OFFERS = ['AmazonEC2', 'AWSDataTransfer', 'AmazonVPC'];
+const OFFERS = ['AmazonEC2', 'AWSDataTransfer', 'AmazonVPC', 'AmazonRDS'];
 export const REGION = 'us-east-1';
 /** Of a machine that is offered, apart from its type and place. */
 export const ATTRIBUTES = {
@@ -53,7 +53,8 @@ export const lease = (
 export const leases = (...ways: Way[]) =>
   Object.fromEntries(ways.map((way, index) => [`L${index}`, lease(way)]));
 
-export async function itemsOf(files: readonly object[]): Promise<CatalogueItem[]> {
+/** @param files of the offers, in their order; an offer without one does not list the region */
+export async function itemsOf(files: readonly (object | undefined)[]): Promise<CatalogueItem[]> {
   await using upstream = await fakeUpstream();
   for (const [index, offer] of OFFERS.entries()) {
     const path = `/offers/v1.0/aws/${offer}/current/region_index.json`;

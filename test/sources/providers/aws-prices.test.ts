@@ -266,3 +266,129 @@ describe('a price of a region of AWS', () => {
     expect([pricesIn(items), problemsIn(items)]).toEqual([[], []]);
   });
 });
+
+describe('a plan of RDS', () => {
+  const instance = (changes: object = {}, productFamily: string | undefined = 'Database Instance') => ({
+    productFamily,
+    attributes: {
+      ...{ databaseEngine: 'PostgreSQL', instanceType: 'db.m5.large', deploymentOption: 'Single-AZ' },
+      ...{ vcpu: '2', memory: '8 GiB', storage: 'EBS Only', usagetype: 'InstanceUsage:db.m5.large' },
+      ...changes,
+    },
+  });
+  const machines = { products: { A: machine('m5.large') }, terms: { OnDemand: { A: onDemand('0.096') } } };
+
+  /** Reads these instances next to an ordinary one, which is `db.t3.micro`. */
+  async function plansOf(products: object, OnDemand: object) {
+    const usual = instance({ instanceType: 'db.t3.micro' });
+    const items = await itemsOf([
+      machines,
+      undefined,
+      undefined,
+      { products: { Z: usual, ...products }, terms: { OnDemand: { Z: onDemand('0.02'), ...OnDemand } } },
+    ]);
+    return {
+      plans: items.flatMap((item) => (item.kind === 'database-plan' ? [item.plan] : [])).slice(1),
+      problems: items.flatMap((item) => (item.kind === 'rejected' ? [item.reason] : [])),
+      isUnread: items.some(({ kind }) => kind === 'unread-prices'),
+      hasValidator: items.some(({ kind }) => kind === 'validator'),
+      machines: items.filter(({ kind }) => kind === 'offer').length,
+    };
+  }
+
+  it.each([
+    ['is listed twice at one price', instance(), onDemand('0.171'), ['0.171']],
+    ['is listed once more at zero dollars', instance(), onDemand('0'), ['0.171']],
+    [
+      'has another row for a rack at the customer’s site',
+      instance({ locationType: 'AWS Outposts' }),
+      onDemand('9'),
+      ['0.171'],
+    ],
+    [
+      'has another row for a local zone',
+      instance({ locationType: 'AWS Local Zone', regionCode: 'us-east-1-bos-1' }),
+      onDemand('9'),
+      ['0.171'],
+    ],
+    ['has another row with a licence', instance({ databaseEngine: 'SQL Server' }), onDemand('9'), ['0.171']],
+    [
+      'has a row of Extended Support, which has no family and no type',
+      { attributes: { databaseEngine: 'PostgreSQL', usagetype: 'ExtendedSupport:Yr1-Yr2:PostgreSQL12' } },
+      onDemand('0.1', 'vCPU-hour'),
+      ['0.171'],
+    ],
+  ])('has one price if it %s', async (_, other, term, amounts) => {
+    const found = await plansOf({ A: instance(), B: other }, { A: onDemand('0.171'), B: term });
+    expect(found.plans.map(({ price }) => price.amount)).toEqual(amounts);
+    expect([found.problems, found.isUnread, found.hasValidator]).toEqual([[], false, true]);
+  });
+
+  it.each([
+    ['has two prices', { B: instance() }, { B: onDemand('0.2') }, 'has several prices: 0.171 (A), 0.2 (B)'],
+    [
+      'has two shapes',
+      { B: instance({ memory: '16 GiB' }) },
+      { B: onDemand('0.171') },
+      'has several shapes: 2 vCPU and 8 GiB, 2 vCPU and 16 GiB',
+    ],
+    [
+      'has no price',
+      { A: instance({ instanceType: 'db.x' }) },
+      { A: {} },
+      'terms.OnDemand has nothing for A',
+    ],
+    [
+      'has no memory',
+      { A: instance({ memory: 'NA' }) },
+      {},
+      'must be a count of GiB such as "8 GiB"; it is "NA"',
+    ],
+    ['has no CPU', { A: instance({ vcpu: undefined }) }, {}, 'A: attributes.vcpu is missing'],
+    [
+      'has an unknown deployment',
+      { A: instance({ deploymentOption: 'Multi-AZ (five standbys)' }) },
+      {},
+      'A: deploymentOption is unknown: Multi-AZ (five standbys)',
+    ],
+    [
+      'is of Aurora with a standby',
+      { A: instance({ databaseEngine: 'Aurora MySQL', deploymentOption: 'Multi-AZ' }) },
+      {},
+      'A: Aurora has no deploymentOption Multi-AZ',
+    ],
+    [
+      'is of another region',
+      { A: instance({ regionCode: 'eu-west-1' }) },
+      {},
+      'must be us-east-1, whose file this is',
+    ],
+    ['costs nothing', {}, { A: onDemand('0') }, 'price must be a decimal above 0'],
+  ])('is left out with a reason if it %s, and others stay', async (_, products, terms, reason) => {
+    const found = await plansOf({ A: instance(), ...products }, { A: onDemand('0.171'), ...terms });
+    expect(found.plans).toEqual([]);
+    expect(found.problems).toEqual([expect.stringContaining(reason)]);
+    expect([found.isUnread, found.machines]).toEqual([false, 1]);
+  });
+
+  it('that changes later is read again, with the machines of its region', async () => {
+    const later = { next: { ...onDemand('0.3').term, effectiveDate: '2026-04-01T00:00:00Z' } };
+    const { plans, hasValidator } = await plansOf(
+      { A: instance() },
+      { A: { ...onDemand('0.171'), ...later } },
+    );
+    expect([plans.map(({ price }) => price.amount), hasValidator]).toEqual([['0.171'], false]);
+  });
+
+  it('is unknown if no instance of a file can be used: the stored plans stay', async () => {
+    const items = await itemsOf([
+      machines,
+      undefined,
+      undefined,
+      { products: { A: instance({ memory: 'NA' }) }, terms: { OnDemand: { A: onDemand('1') } } },
+    ]);
+    expect(items).toContainEqual({ kind: 'unread-prices', items: ['database_plan'] });
+    expect(items).toContainEqual(expect.objectContaining({ kind: 'rejected', regionCode: REGION }));
+    expect(items.filter(({ kind }) => kind === 'offer')).toHaveLength(1);
+  });
+});

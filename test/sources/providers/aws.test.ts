@@ -45,6 +45,8 @@ async function itemsOf(files: Readonly<Record<string, FakeAnswer>>): Promise<Cat
   );
   upstream.expect({ path: INDEX }, { json: { regions } });
   for (const offer of SMALL) upstream.expect({ path: indexOf(offer) }, ELSEWHERE);
+  // It is read after the machines, if there are any.
+  upstream.expect({ path: indexOf('AmazonRDS'), times: 'any' }, ELSEWHERE);
   for (const [code, answer] of Object.entries(files)) {
     upstream.expect({ path: `/files/${code}.json`, times: 'any' }, answer);
   }

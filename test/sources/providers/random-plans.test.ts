@@ -16,6 +16,7 @@ import { adapter as upcloud } from '../../../src/sources/providers/upcloud.ts';
 import { RegionPrices } from '../../../src/sources/schema/region-prices.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
+import { itemsOf, machine, onDemand, REGION } from './aws-payloads.ts';
 import { readCatalogue } from './read-catalogue.ts';
 
 const COUNT = 100;
@@ -161,5 +162,40 @@ describe('100 random prices of plans', () => {
       COUNT,
       expected,
     ]);
+  });
+
+  it('of AWS are for an hour of all instances, and for one instance of Aurora', async () => {
+    const number = numbersFrom(6n);
+    const expected = new Map<string, string>();
+    const engines = ['PostgreSQL', 'MySQL', 'MariaDB', 'Aurora PostgreSQL', 'Aurora MySQL'] as const;
+    const deployments = ['Single-AZ', 'Multi-AZ', 'Multi-AZ (readable standbys)'] as const;
+    const rows = each((index) => {
+      const databaseEngine = engines[number(5) - 1] ?? '';
+      const isAurora = databaseEngine.startsWith('Aurora');
+      const nodes = isAurora ? 1 : number(3);
+      const isOptimized = isAurora && number(2) === 1;
+      const micros = number(20_000_000);
+      const name = `db.r${index}.large${isOptimized ? ' I/O-Optimized' : ''}`;
+      const engine = databaseEngine.toLowerCase().replace(' ', '-');
+      const key = `database/${engine}/${name}${isAurora ? '' : `/${nodes}`}`;
+      expected.set(key, divided(BigInt(micros), 6, HOUR));
+      const USD = `${Math.floor(micros / 1e6)}.${String(micros % 1e6).padStart(6, '0')}0000`;
+      const attributes = {
+        ...{ databaseEngine, instanceType: `db.r${index}.large`, vcpu: '2', memory: '16 GiB' },
+        deploymentOption: deployments[nodes - 1],
+        storage: isOptimized ? 'Aurora IO Optimization Mode' : 'EBS Only',
+        usagetype: `InstanceUsage${isOptimized ? 'IOOptimized' : ''}:db.r${index}.large`,
+      };
+      return {
+        sku: `S${index}`,
+        product: { productFamily: 'Database Instance', attributes },
+        term: onDemand(USD),
+      };
+    });
+    const products = Object.fromEntries(rows.map(({ sku, product }) => [sku, product]));
+    const OnDemand = Object.fromEntries(rows.map(({ sku, term }) => [sku, term]));
+    const machines = { products: { A: machine('m5.large') }, terms: { OnDemand: { A: onDemand('0.096') } } };
+    const items = await itemsOf([machines, undefined, undefined, { products, terms: { OnDemand } }]);
+    expect([expected.size, pricesIn(items, REGION)]).toEqual([COUNT, expected]);
   });
 });

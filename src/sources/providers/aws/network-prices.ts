@@ -1,11 +1,11 @@
 /** Prices of traffic and addresses. They are in separate offers, with files of a few megabytes. */
 import { isPositive } from '../../../domain/prices/price.ts';
-import { entriesOf } from '../../http/json-entries.ts';
 import type { LeftOut } from '../../schema/left-out.ts';
 import { type FoundPrice, KINDS, tiersOf } from '../../schema/region-prices.ts';
-import { badAnswer, type SourceHttp } from '../../source.ts';
+import type { SourceHttp } from '../../source.ts';
+import { productsIn } from './offer-file.ts';
 import { isAddress, isTraffic } from './products.ts';
-import { stepsOf, termsOf } from './terms.ts';
+import { stepsOf } from './terms.ts';
 
 const PRICES = [
   {
@@ -38,9 +38,11 @@ export async function networkPrices(
   for (const wanted of PRICES) {
     const file = files(wanted.offer);
     if (file === undefined) continue;
-    const terms = await termsOfProducts(http, file, (product) => wanted.isWanted(product, regionCode));
+    const products = await productsIn(http, file, (_, product) =>
+      wanted.isWanted(product, regionCode) ? true : undefined,
+    );
     const tiers = leftOut.read(wanted.kind, wanted.price.name, () => {
-      const steps = [...terms.values()].map((value) => stepsOf(termsOf(value), now, wanted.units));
+      const steps = products.map(({ terms }) => stepsOf(terms, now, wanted.units));
       // A product at zero dollars is a free allowance.
       const paid = steps.filter((list) => list.some(({ amount }) => isPositive(amount)));
       return paid.length === 0 ? undefined : tiersOf(paid.flat());
@@ -48,28 +50,4 @@ export async function networkPrices(
     if (tiers !== undefined) found.push({ ...wanted.price, tiers });
   }
   return found;
-}
-
-/** Returns the on-demand terms of some products by SKU; undefined for a product without any. */
-async function termsOfProducts(
-  http: SourceHttp,
-  file: string,
-  isWanted: (product: unknown) => boolean,
-): Promise<Map<string, unknown>> {
-  const { body, url } = await http.stream(file);
-  const where = url.origin + url.pathname;
-  const terms = new Map<string, unknown>();
-  let listed = 0;
-  const entries = entriesOf(body, {
-    maps: ['products', 'terms.OnDemand'],
-    isWanted: (map, sku) => map === 'products' || terms.has(sku),
-    where,
-  });
-  for await (const { map, key, value } of entries) {
-    listed += 1;
-    if (map !== 'products') terms.set(key, value);
-    else if (isWanted(value)) terms.set(key, undefined);
-  }
-  if (listed === 0) throw badAnswer(`${where} lists nothing in products`);
-  return terms;
 }

@@ -24,20 +24,25 @@ type Kind = z.infer<typeof Kind>['attributes'];
 
 const grouped = (text: string) => Number(text.replace(/ GiB$/, '').replaceAll(',', ''));
 
+/** CPUs, and GiB of memory. */
+export const SIZE = {
+  vcpu: z
+    .string()
+    .regex(/^[\d,]+$/, { error: 'must be a whole number above 0' })
+    .transform(grouped)
+    .pipe(count),
+  memory: z
+    .string()
+    .regex(/^[\d,]+(\.\d+)? GiB$/, { error: 'must be a count of GiB such as "8 GiB"' })
+    .transform(grouped)
+    .pipe(quantity),
+};
+
 const Shape = z.object({
   attributes: z.object({
     location: label,
     regionCode: label.optional(),
-    vcpu: z
-      .string()
-      .regex(/^[\d,]+$/, { error: 'must be a whole number above 0' })
-      .transform(grouped)
-      .pipe(count),
-    memory: z
-      .string()
-      .regex(/^[\d,]+(\.\d+)? GiB$/, { error: 'must be a count of GiB such as "8 GiB"' })
-      .transform(grouped)
-      .pipe(quantity),
+    ...SIZE,
     instanceFamily: label,
     gpu: z.string().optional(),
     physicalProcessor: z.string().optional().catch(undefined),
@@ -69,13 +74,17 @@ export function machineOf(
   const name = labelIn(product.attributes, 'instanceType');
   return orRejected(`${name ?? sku}@${regionCode}`, { name, regionCode }, () => {
     const kind = valueIn(readRow(Kind, product), `${sku}: `).attributes;
-    if (!isOrdinary(kind) || isOfZone(kind, regionCode)) return undefined;
+    if (!isOrdinary(kind) || isElsewhere(kind, regionCode)) return undefined;
     const shape = valueIn(readRow(Shape, product), `${sku}: `).attributes;
-    const { regionCode: stated = regionCode } = shape;
-    if (stated !== regionCode)
-      unusable(`${sku}: attributes.regionCode must be ${regionCode}, whose file this is; it is ${stated}`);
+    checkRegion(sku, shape, regionCode);
     return { sku, name: kind.instanceType, shape };
   });
+}
+
+/** A product of another region makes its row unusable. */
+export function checkRegion(sku: string, { regionCode: stated }: Place, regionCode: string): void {
+  if (stated !== undefined && stated !== regionCode)
+    unusable(`${sku}: attributes.regionCode must be ${regionCode}, whose file this is; it is ${stated}`);
 }
 
 /** Includes bare metal, and products without a family if they have a type: they are rejected, not lost. */
@@ -94,12 +103,18 @@ function isOrdinary(kind: Kind): boolean {
     kind.preInstalledSw === 'NA' &&
     // Other operations, such as `RunInstances:CB`, are capacity bought in advance, listed at zero dollars.
     kind.operation === 'RunInstances' &&
-    (kind.marketoption ?? 'OnDemand') === 'OnDemand' &&
-    kind.locationType !== 'AWS Outposts'
+    (kind.marketoption ?? 'OnDemand') === 'OnDemand'
   );
 }
 
-function isOfZone({ locationType = '', regionCode }: Kind, region: string): boolean {
+interface Place {
+  readonly locationType?: string | undefined;
+  readonly regionCode?: string | undefined;
+}
+
+/** A rack at the customer's site, or a zone that is no part of this region. */
+export function isElsewhere({ locationType = '', regionCode }: Place, region: string): boolean {
+  if (locationType === 'AWS Outposts') return true;
   return ZONE.test(locationType) && regionCode !== undefined && regionCode !== region;
 }
 

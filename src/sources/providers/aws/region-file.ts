@@ -4,10 +4,9 @@ import { LeftOut } from '../../schema/left-out.ts';
 import { type FoundPrice, KINDS, tiersOf } from '../../schema/region-prices.ts';
 import { type Row, rowOf, valueIn } from '../../schema/rows.ts';
 import { badAnswer, type RejectedRow } from '../../source.ts';
+import { MOST_ROWS } from './offer-file.ts';
 import { type Machine, machineOf, volumeOf } from './products.ts';
 import { beginsLater, hourlyPrice, type ReservedTerm, reservedTerms, stepsOf, termsOf } from './terms.ts';
-
-const MOST_ROWS = 100_000;
 
 export const MAPS = ['products', 'terms.OnDemand', 'terms.Reserved'];
 

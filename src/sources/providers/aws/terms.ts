@@ -80,6 +80,27 @@ export function hourlyPrice(terms: Terms, now: Date): string {
   return unusable(unreadable ?? problems[0] ?? 'no term is on demand, in force and priced by the hour');
 }
 
+/**
+ * Returns the row of a type with its price: mostly there is one, sometimes a second one at zero dollars. Ends the surrounding `rowOf`
+ * if no row has a price, or if the prices differ.
+ */
+export function pricedRow<T extends { readonly sku: string }>(
+  rows: readonly T[],
+  priceOf: (row: T) => Row<string> | undefined,
+): T & { readonly amount: string } {
+  const priced = rows.flatMap((row) => {
+    const price = priceOf(row);
+    return price === undefined ? [] : [{ ...row, amount: valueIn(price, `${row.sku}: `) }];
+  });
+  const paid = priced.filter((row) => isPositive(row.amount));
+  const [row] = paid.length > 0 ? paid : priced;
+  if (row === undefined)
+    return unusable(`terms.OnDemand has nothing for ${rows.map(({ sku }) => sku).join(', ')}`);
+  if (new Set(paid.map((other) => other.amount)).size > 1)
+    unusable(`has several prices: ${paid.map((other) => `${other.amount} (${other.sku})`).join(', ')}`);
+  return row;
+}
+
 /** Returns the steps of an on-demand price by quantity, unsorted. All must be readable: a gap would continue the step below it. */
 export function stepsOf(terms: Terms, now: Date, units: readonly string[]): OfferedTier[] {
   const { rates, problems } = ratesInForce(terms, now);
