@@ -42,7 +42,7 @@ interface ApiDocument {
 function operations() {
   const features = [
     searchApi({} as never),
-    exportsApi({} as ExportReader),
+    exportsApi({} as ExportReader, {} as never),
     costsApi({} as CostsReader, {} as ListPrices),
     databasesApi({} as never),
   ].map((feature) => feature(DEFAULT_HTTP_LIMITS));

@@ -124,7 +124,7 @@ export const RESPONSES = {
     { methodNotAllowed: METHOD_NOT_ALLOWED },
     { Allow: header('The allowed methods', METHOD_NOT_ALLOWED.headers.allow ?? '') },
   ),
-  406: problems('`Accept` excludes JSON, or `Accept-Encoding` every coding', {
+  406: problems('`Accept` excludes the media type of the answer, or `Accept-Encoding` every coding', {
     notAcceptable: NOT_ACCEPTABLE,
   }),
   429: problems(

@@ -76,7 +76,10 @@ function subjectOf(path: string): 'Machines' | 'Clusters' | 'Changes' | 'Exports
   return path.startsWith('/v1/exports') ? 'Exports' : 'Machines';
 }
 
-function describe({ path, scope, parameters, isStrict, doc }: DescribedOperation, write: Write): Schema {
+function describe(
+  { path, scope, parameters, isStrict, mediaType, doc }: DescribedOperation,
+  write: Write,
+): Schema {
   const inQuery = queryNames(path, parameters);
   const described = Object.entries(parameters).map(([name, schema]) =>
     describeParameter(name, inQuery.includes(name) ? 'query' : 'path', schema),
@@ -95,7 +98,7 @@ function describe({ path, scope, parameters, isStrict, doc }: DescribedOperation
       200: {
         description: doc.summary,
         headers: { ...references('headers', Object.keys(HEADERS)), ...(doc.types && FILE_HEADERS) },
-        content: { ...contentOf(doc, write), ...doc.otherContent },
+        content: { ...contentOf(doc, mediaType, write), ...doc.otherContent },
       },
       ...responseReferences([
         304,
@@ -116,10 +119,14 @@ function describe({ path, scope, parameters, isStrict, doc }: DescribedOperation
   };
 }
 
-function contentOf({ types, answers, example }: OperationDoc, write: Write): Schema {
+function contentOf(
+  { types, answers, example }: OperationDoc,
+  mediaType = 'application/json',
+  write: Write,
+): Schema {
   const schema = write(answers(CONTRACT_SCHEMAS));
   if (types) return Object.fromEntries(types.map((type) => [type, { schema }]));
-  return { 'application/json': { schema, example } };
+  return { [mediaType]: { schema, example } };
 }
 
 function describeParameter(name: string, where: 'query' | 'path' | 'header', parameter: z.ZodType) {

@@ -5,6 +5,7 @@ import type {
   FastifyRequest,
   HookHandlerDoneFunction,
   onRequestHookHandler,
+  preValidationHookHandler,
 } from 'fastify';
 import type { z } from 'zod';
 import type { Grant, Scope } from '../domain/scope.ts';
@@ -16,7 +17,7 @@ import type { Schema } from './openapi-schemas.ts';
 import { type FindSource, isYoungEnough, tooOld } from './protocol/max-age.ts';
 import { accepts } from './protocol/negotiate.ts';
 import { type Parameters, requestSchemas, type Values } from './protocol/parameters.ts';
-import { NOT_ACCEPTABLE, NOT_FOUND, Problem, sendProblem } from './protocol/problem.ts';
+import { NOT_ACCEPTABLE, NOT_FOUND, notAcceptable, Problem, sendProblem } from './protocol/problem.ts';
 import type { Turns } from './protocol/turns.ts';
 import type { Recorder } from './record-requests.ts';
 import type { CONTRACT_SCHEMAS } from './schemas.ts';
@@ -37,7 +38,7 @@ export interface OperationDoc {
   readonly description: string;
   /** Called for `/openapi.json`, which loads the contract's schemas: the start does not need them. */
   readonly answers: (contract: typeof CONTRACT_SCHEMAS) => z.ZodType;
-  /** The media types of the answer; JSON by default. */
+  /** The media types of a stream. */
   readonly types?: readonly string[];
   readonly example: unknown;
   /** False for the four operations of the original contract. */
@@ -53,6 +54,8 @@ export interface OperationBase<P extends Parameters = Parameters> {
   readonly scope: Scope;
   readonly parameters: P;
   readonly isStrict?: boolean;
+  /** Of the answer; JSON unless given. */
+  readonly mediaType?: string;
   readonly doc: OperationDoc;
 }
 
@@ -114,7 +117,7 @@ export type AnswerOperation<Reply> = (
 
 /** @param refuse sends a problem instead of an answer */
 export function operationAnswerer<Reply extends RawReply>(
-  { path, scope, shared, read }: Operation,
+  { path, scope, shared, mediaType, read }: Operation,
   deps: OperationDeps,
   refuse: (reply: Reply, problem: Problem) => unknown,
 ): AnswerOperation<Reply> {
@@ -142,7 +145,7 @@ export function operationAnswerer<Reply extends RawReply>(
         refuse(reply, found ?? NOT_FOUND);
         return undefined;
       }
-      const prepared = new PreparedAnswer(found);
+      const prepared = new PreparedAnswer(found, mediaType);
       const sending = send(request, reply, prepared);
       // A newer version may have been published during a wait.
       if (sending instanceof Promise || reading instanceof Promise) return sending;
@@ -160,7 +163,7 @@ export function addOperation(app: FastifyInstance, operation: Operation, deps: O
   const answer = operationAnswerer<FastifyReply>(operation, deps, sendProblem);
   app.route({
     ...routeOf(operation, deps),
-    preValidation: refuseUnacceptable,
+    preValidation: unacceptableRefuser(operation.mediaType),
     // Runs for problems alone: `sendAnswer` bypasses the framework.
     onSend: (request, { statusCode }, payload, done) => {
       answered(request, statusCode);
@@ -184,13 +187,12 @@ async function compress(body: EncodedBody): Promise<void> {
   await body.compress?.();
 }
 
-function refuseUnacceptable(
-  { headers }: FastifyRequest,
-  reply: FastifyReply,
-  done: HookHandlerDoneFunction,
-): void {
-  if (accepts(headers)) done();
-  else sendProblem(reply, NOT_ACCEPTABLE);
+function unacceptableRefuser(mediaType: string | undefined): preValidationHookHandler {
+  const refusal = mediaType === undefined ? NOT_ACCEPTABLE : notAcceptable(mediaType);
+  return ({ headers }, reply, done) => {
+    if (accepts(headers, mediaType)) done();
+    else sendProblem(reply, refusal);
+  };
 }
 
 export function valuesOf<P extends Parameters>({ params, query }: FastifyRequest): Values<P> {

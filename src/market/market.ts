@@ -78,6 +78,7 @@ export {
 export { firstWhere } from './order.ts';
 export {
   entryOf,
+  exactPriceOf,
   listPriceOf,
   PriceBooks,
   type PricedIndex,

@@ -82,7 +82,7 @@ const VARIABLES = new Set([
   ]),
 ]);
 
-const EXPORTS = exportsApi({} as ExportReader)(DEFAULT_HTTP_LIMITS);
+const EXPORTS = exportsApi({} as ExportReader, {} as never)(DEFAULT_HTTP_LIMITS);
 /** All operations of the API, without anything to read from. */
 const OPERATIONS = [
   ...machineOperations({} as CatalogueReader),

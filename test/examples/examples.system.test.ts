@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inPackage } from '../../src/config/package.ts';
 import { findProgram } from '../../src/processes/find-program.ts';
 import { needs, PROMTOOL } from '../support/needs.ts';
+import { CLI } from '../support/program.ts';
 import { startUp, temporaryHome, type Up } from '../support/up.ts';
 import { httpProvider } from './terraform.ts';
 
@@ -120,6 +121,49 @@ describe('the budget guard', () => {
     });
     expect(found).toMatchObject({ code: 2, stderr });
   });
+});
+
+describe('the example of Karpenter', () => {
+  const HEAD = 'region_code,name,cpu,ram,ram_unit,price,per,currency\n';
+  /** Prints its arguments, and the file that it would apply. */
+  const KUBECTL = '#!/bin/sh\necho "kubectl $*"\nif [ "$1" = apply ]; then cat "$3"; fi\n';
+
+  it('applies own prices, and removes the objects of a kind of capacity without any', async () => {
+    await using home = await temporaryHome();
+    await writeFile(join(home.path, 'aws.csv'), `${HEAD}eu-central-1,m7i.large,2,8,GiB,0.1008,hour,USD\n`);
+    await using aws = await startUp(home.path, { PRICE_LIST_URL: './aws.csv', PRICE_LIST_PROVIDER: 'AWS' });
+    const entry = ['price', 'add', '--org', 'default', '--provider', 'AWS', '--discount', '25'];
+    const added = await outcomeOf(process.execPath, [CLI, ...entry, '--reason', 'a test'], {
+      cwd: home.path,
+    });
+    expect(added).toMatchObject({ code: 0, stderr: '' });
+    const kubectl = join(home.path, 'kubectl');
+    await writeFile(kubectl, KUBECTL, { mode: 0o755 });
+    const apply = async (region: string) =>
+      outcomeOf('sh', [inPackage('examples/karpenter/apply.sh')], {
+        env: {
+          PATH: `${home.path}:${process.env.PATH}`,
+          FLEETBOOK_URL: aws.url,
+          FLEETBOOK_TOKEN: aws.token,
+          REGION: region,
+        },
+      });
+    const selector = (capacity: string) =>
+      `--selector app.kubernetes.io/managed-by=fleetbook,app.kubernetes.io/instance=eu-central-1-${capacity}`;
+    const { code, stdout, stderr } = await apply('eu-central-1');
+    expect([code, stderr]).toEqual([0, '']);
+    const [applied, ...objects] = stdout.split('\n');
+    expect(applied).toMatch(/^kubectl apply --filename \S+ --prune --selector /);
+    expect(applied).toContain(`${selector('on-demand')} --prune-allowlist karpenter.sh/v1alpha1/NodeOverlay`);
+    expect(objects).toContain('  price: "0.0756"');
+    expect(objects).toContain('      values: ["m7i.large"]');
+    expect(objects).toContain(
+      `kubectl delete nodeoverlays.karpenter.sh ${selector('spot')} --ignore-not-found`,
+    );
+    const refused = await apply('eu-central-9');
+    expect([refused.code, refused.stdout]).toEqual([1, '']);
+    expect(refused.stderr).toContain('"parameter":"region"');
+  }, 180_000);
 });
 
 describe('the example of MCP', () => {

@@ -111,7 +111,7 @@ describe('an answer', () => {
     const reader = await scene.linkedReader();
     const app = buildApp({
       ...reader,
-      features: async () => [...(await reader.features()), exportsApi(EXPORTS)],
+      features: async () => [...(await reader.features()), exportsApi(EXPORTS, reader.market)],
       ...(!hasCache && { responses: undefined }),
       findSource: sourceFinder(reader.documents, reader.link, () => (now ? Date.parse(now) : Date.now())),
       readiness: async () => ({ ready: true, checks: {} }),
@@ -149,12 +149,15 @@ describe('an answer', () => {
       ['/v1/clusters/{slug}/cost/history', '/v1/clusters/cluster-test/cost/history'],
       ['/v1/clusters/{slug}/alternatives', '/v1/clusters/cluster-test/alternatives'],
       ['/v1/costs', '/v1/costs'],
+      ['/v1/exports/karpenter.yaml', '/v1/exports/karpenter.yaml?provider=aws&region=here'],
     ] as const;
   };
   /** Their data has no time: the age is unknown. */
   const TIMELESS = ['/v1/changes', '/v1/exports'];
 
   it('that is too old is 503 with its age, for every operation, with and without the response cache', async () => {
+    const region = await addRegion(scene.sql, await addProvider(scene.sql, 2, 'AWS'), 'here');
+    await addMachine(scene.sql, region, { name: 'm7i.large', source: 'cloud' });
     for (const hasCache of [true, false]) {
       await using api = await serve(100, hasCache);
       for (const [, target] of targets()) {

@@ -43,7 +43,7 @@ beforeAll(async () => {
     await testApi({
       features: async () => [
         searchApi(memorySearch()),
-        exportsApi(exports),
+        exportsApi(exports, { catalogue: { get: nothing }, books: { priced: nothing } } as never),
         feedApi(feed),
         costsApi(costs, prices),
         databasesApi(databases),

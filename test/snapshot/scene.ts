@@ -21,7 +21,7 @@ import { type SearchAnswers, searchAnswers } from '../../src/features/search/ans
 import { searchApi } from '../../src/features/search/routes.ts';
 import type { ApiFeature } from '../../src/http/app.ts';
 import { ResponseCache } from '../../src/http/hot/response-cache.ts';
-import { openMarket } from '../../src/market/market.ts';
+import { openMarket, type ReadableMarket } from '../../src/market/market.ts';
 import type { SearchCounts } from '../../src/market/searchable.ts';
 import { openRedis, type RedisClient, redisReady } from '../../src/redis/redis.ts';
 import type { CatalogueReader, ClusterReader, TokenReader } from '../../src/snapshot/document/answer.ts';
@@ -95,6 +95,7 @@ export interface TestReader extends AsyncDisposable {
   readonly documents: Documents;
   readonly catalogue: CatalogueReader;
   readonly clusters: ClusterReader;
+  readonly market: ReadableMarket;
   readonly search: SearchAnswers;
   readonly searchCounts: () => SearchCounts;
   readonly tokens: TokenReader;
@@ -226,7 +227,7 @@ function openReader({
   const barrier = barrierOf(documents, link, options.writerUrl ?? options.redisUrl);
   const { snapshotDir: folder, dumpLimit: limit = 64_000_000, dumpEveryMs: everyMs = 600_000 } = options;
   const dump = folder === undefined ? undefined : new Dump({ folder, documents, logger, limit, everyMs });
-  const { catalogue: searchable, books } = openMarket({
+  const market = openMarket({
     documents,
     link,
     logger: silent,
@@ -234,7 +235,8 @@ function openReader({
     memory: { ...memory, search: options.searchLimit ?? memory.search },
     staleLimitMs,
   });
-  const search = searchAnswers({ catalogue: searchable, books: books });
+  const { catalogue: searchable, books } = market;
+  const search = searchAnswers(market);
   const memoryLimit = memory.costs;
   const costs = costsReader({ documents, catalogue: searchable, books, memoryLimit, now: options.now });
   const prices = listPrices({ documents, catalogue: searchable });
@@ -249,6 +251,7 @@ function openReader({
     documents,
     catalogue: catalogueReader(documents, { now, pricesLimit: memory.prices, staleLimitMs }),
     clusters: clusterReader(documents),
+    market,
     search,
     features: async () => [
       searchApi(search),

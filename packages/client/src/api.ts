@@ -1563,6 +1563,27 @@ export type RecommendMachinesQuery = {
    */
   readonly prices?: 'own' | 'list';
 };
+export type ExportKarpenterQuery = {
+  /**
+   * @description Provider of the cluster
+   * @enum {string}
+   */
+  readonly provider: 'aws' | 'azure';
+  /** @description Region of the cluster, by its code at the provider */
+  readonly region: string;
+  /**
+   * @description Term of price. `spot`: prices of spot capacity. Every other term: prices of on-demand capacity
+   * @default on_demand
+   * @enum {string}
+   */
+  readonly term?:
+    | 'on_demand'
+    | 'spot'
+    | 'savings_plan_1y'
+    | 'savings_plan_3y'
+    | 'reserved_1y'
+    | 'reserved_3y';
+};
 export type GetClusterCostQuery = {
   /**
    * @description Term of the machines’ prices. A machine without a price for it has an unknown cost

@@ -29,6 +29,7 @@ import type {
   DatabaseQuestion,
   DatabasesQuestion,
   ExportName,
+  KarpenterQuestion,
   RecommendQuestion,
   SearchPage,
   SearchQuestion,
@@ -194,5 +195,10 @@ export class FleetbookClient {
   /** Downloads one export file as a stream. Resumes after a lost connection. */
   download(file: ExportName, options: DownloadOptions = {}): Promise<Download> {
     return download(this.#requests, file, options);
+  }
+
+  /** Reads the own prices of a region as NodeOverlay objects of Karpenter, a stream of YAML documents. */
+  karpenter(question: KarpenterQuestion, options: CallOptions = {}): Promise<Answer<string>> {
+    return this.#requests.text('v1/exports/karpenter.yaml', question, options, 'application/yaml');
   }
 }

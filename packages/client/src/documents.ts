@@ -2,6 +2,7 @@
 import type {
   ClusterCost,
   ExportFile,
+  ExportKarpenterQuery,
   FoundMachine,
   GetClusterCostQuery,
   GetDatabaseQuery,
@@ -49,6 +50,8 @@ export type MachineFilter = Pick<
 export type TermsQuestion = Question<ListMachineTermsQuery>;
 export type DatabasesQuestion = Question<ListDatabasesQuery>;
 export type DatabaseQuestion = Question<GetDatabaseQuery>;
+export type KarpenterQuestion = Question<ExportKarpenterQuery> &
+  Pick<ExportKarpenterQuery, 'provider' | 'region'>;
 export type CostQuestion = Question<GetClusterCostQuery>;
 export type CostsQuestion = Question<ListCostsQuery>;
 export type CostHistoryQuestion = Question<ListClusterCostsQuery>;

@@ -101,22 +101,37 @@ export class Requests {
   }
 
   /** Requests JSON. Returns the stored answer if the API confirms that it has not changed. */
-  async json<T>(path: string, query: Query, options: RequestOptions): Promise<Answer<T>> {
+  json<T>(path: string, query: Query, options: RequestOptions): Promise<Answer<T>> {
+    return this.#conditional(path, query, options, 'application/json', (body) => JSON.parse(body) as T);
+  }
+
+  /** Does the same for a text of a media type. */
+  text(path: string, query: Query, options: RequestOptions, type: string): Promise<Answer<string>> {
+    return this.#conditional(path, query, options, type, (body) => body);
+  }
+
+  async #conditional<T>(
+    path: string,
+    query: Query,
+    options: RequestOptions,
+    type: string,
+    parse: (body: string) => T,
+  ): Promise<Answer<T>> {
     const url = this.url(path, query);
     const stored = await this.#readStored(url);
     const { maxAge } = options;
     const headers = {
-      accept: 'application/json',
+      accept: type,
       ...(stored && { 'if-none-match': stored.etag }),
       ...(maxAge !== undefined && { 'cache-control': `max-age=${maxAge}` }),
     };
     return this.request(url, headers, options, async (response) => {
-      if (response.status === 304 && stored) return answerOf<T>(response, JSON.parse(stored.body), true);
+      if (response.status === 304 && stored) return answerOf(response, parse(stored.body), true);
       if (!response.ok) throw await problemOf(response);
       const body = await response.text();
-      const data = JSON.parse(body);
+      const data = parse(body);
       await this.#writeStored(url, response, body);
-      return answerOf<T>(response, data, false);
+      return answerOf(response, data, false);
     });
   }
 

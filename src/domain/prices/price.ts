@@ -4,6 +4,7 @@ import Big from 'big.js';
 const SCALE = 18;
 /** Places of a price that is calculated from a rounded one. */
 const DERIVED_SCALE = 15;
+const HOURLY_SCALE = 12;
 
 // Half-even rounding neither drifts upwards over a million offers nor depends on their order.
 const Exact = Big();
@@ -61,6 +62,11 @@ export function quotient(amount: string, divisor: string): string {
 export function percentOff(amount: string, percent: string): string {
   const left = new Exact(100).minus(percent).times('0.01');
   return new Exact(amount).times(left).round(DERIVED_SCALE, Big.roundHalfEven).toFixed();
+}
+
+/** Returns the price per hour, rounded half to even at 12 places: 60 times a rounded quotient would show its last digits. */
+export function pricePerHour(perMinute: string): string {
+  return new Exact(perMinute).times(PERIOD_MINUTES.hour).round(HOURLY_SCALE, Big.roundHalfEven).toFixed();
 }
 
 /** Returns the exact difference of two numbers, as their decimals state them. */

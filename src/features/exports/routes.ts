@@ -21,10 +21,12 @@ import {
   type StreamRequest,
   streamOperation,
 } from '../../http/stream-operation.ts';
+import type { ReadableMarket } from '../../market/market.ts';
 import { shared } from '../../ops/shared-reads.ts';
 import { type Answer, Unavailable } from '../../snapshot/document/answer.ts';
 import { encodeBody } from '../../snapshot/document/body.ts';
 import type { PostgresReads } from '../../snapshot/read/postgres-reads.ts';
+import { karpenterOperation } from './karpenter.ts';
 import {
   EXPORT_FILES,
   EXPORT_TYPES,
@@ -36,8 +38,8 @@ import {
 /** Connections of a reader for downloads. Other answers do not wait behind them. */
 const CONNECTIONS = 2;
 
-export const readExports = ({ openReads }: ReaderContext): ReaderPart => ({
-  api: exportsApi(exportReader(openReads(CONNECTIONS), steadyNow)),
+export const readExports = ({ openReads, market }: ReaderContext): ReaderPart => ({
+  api: exportsApi(exportReader(openReads(CONNECTIONS), steadyNow), market),
 });
 
 const exportSchema = named(
@@ -76,9 +78,9 @@ const TOO_MANY = new Problem(503, {
 });
 
 export const exportsApi =
-  (reader: ExportReader): ApiFeature =>
+  (reader: ExportReader, market: ReadableMarket): ApiFeature =>
   ({ downloadsAtOnce }) => ({
-    operations: [listOperation(reader)],
+    operations: [listOperation(reader), karpenterOperation(market)],
     streams: [exportDownload(reader, downloadsAtOnce)],
   });
 

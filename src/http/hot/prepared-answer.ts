@@ -8,10 +8,13 @@ const MAX_TEXT_BYTES = 16 * 1024;
 /** An answer with its header lists and texts, which are made once for each coding. */
 export class PreparedAnswer {
   #answer: Answer;
+  readonly #mediaType: string;
   readonly #codings: { [K in Coding]?: PreparedCoding } = {};
 
-  constructor(answer: Answer) {
+  /** @param mediaType of the body */
+  constructor(answer: Answer, mediaType = 'application/json') {
     this.#answer = answer;
+    this.#mediaType = mediaType;
   }
 
   get answer(): Answer {
@@ -49,7 +52,7 @@ export class PreparedAnswer {
   ): 200 | 304 {
     const { body } = this.#answer;
     const coding = codingFor(request, body);
-    this.#codings[coding] ??= new PreparedCoding(this.#answer, coding);
+    this.#codings[coding] ??= new PreparedCoding(this.#answer, this.#mediaType, coding);
     const prepared = this.#codings[coding];
     const { tag, head, payload } = prepared;
     const matching = unmodifiedTag(request, body, tag);
@@ -74,14 +77,16 @@ class PreparedCoding {
   /** The bytes, or a text with one character for each byte. */
   readonly payload: Buffer | string;
   readonly #coding: Coding;
+  readonly #mediaType: string;
   head: Head;
   #unmodified: Head | undefined;
 
-  constructor(answer: Answer, coding: Coding) {
+  constructor(answer: Answer, mediaType: string, coding: Coding) {
     const bytes = answer.body[coding] ?? answer.body.identity;
     this.tag = entityTag(answer.body.hash, coding);
     this.payload = bytes.length <= MAX_TEXT_BYTES ? bytes.toString('latin1') : bytes;
     this.#coding = coding;
+    this.#mediaType = mediaType;
     this.head = this.#headOf(answer);
   }
 
@@ -98,7 +103,7 @@ class PreparedCoding {
 
   #headOf(answer: Answer): Head {
     const head = headOf(answer, this.tag);
-    head.push('content-type', 'application/json');
+    head.push('content-type', this.#mediaType);
     if (this.#coding !== 'identity') head.push('content-encoding', this.#coding);
     head.push('content-length', String(this.payload.length));
     return head;

@@ -23,20 +23,26 @@ export function allowedCodings(header: string | undefined): readonly Coding[] {
   return header === undefined ? ONLY_IDENTITY : codingsByHeader(header);
 }
 
-/** Returns false if `Accept` excludes JSON, or `Accept-Encoding` all of CODINGS (RFC 9110, 12.5.3). */
-export function accepts(headers: {
+interface AcceptHeaders {
   accept?: string | undefined;
   'accept-encoding'?: string | string[] | undefined;
-}) {
-  const codings = headers['accept-encoding'];
-  return acceptsJson(headers.accept) && (codings === undefined || allowedCodings(String(codings)).length > 0);
+}
+
+/**
+ * Returns false if `Accept` excludes the media type, or `Accept-Encoding` all of CODINGS (RFC 9110, 12.5.3).
+ * @param mediaType JSON unless given
+ */
+export function accepts(headers: AcceptHeaders, mediaType?: string) {
+  const { accept, 'accept-encoding': codings } = headers;
+  const isAccepted = mediaType === undefined ? acceptsJson(accept) : acceptsType(accept, mediaType);
+  return isAccepted && (codings === undefined || allowedCodings(String(codings)).length > 0);
 }
 
 /**
  * Returns true if `Accept` names `text/event-stream` with at least the weight of JSON, and `Accept-Encoding` allows identity:
  * streams are not compressed.
  */
-export function prefersEventStream(headers: Parameters<typeof accepts>[0]): boolean {
+export function prefersEventStream(headers: AcceptHeaders): boolean {
   const { accept } = headers;
   if (accept === undefined || !accept.includes('text/event-stream')) return false;
   const codings = headers['accept-encoding'];

@@ -58,10 +58,12 @@ export const METHOD_NOT_ALLOWED = new Problem(405, {
   headers: { allow: 'GET, HEAD' },
 });
 
-export const NOT_ACCEPTABLE = new Problem(406, {
-  detail:
-    'The answer is application/json, plain or in the codings br and gzip; the request accepts none of these.',
-});
+export function notAcceptable(mediaType: string): Problem {
+  return new Problem(406, {
+    detail: `The answer is ${mediaType}, plain or in the codings br and gzip; the request accepts none of these.`,
+  });
+}
+export const NOT_ACCEPTABLE = notAcceptable('application/json');
 
 export const INTERNAL_ERROR = new Problem(500, {
   detail: 'Something failed on our side. The id in "instance" finds it in the log.',

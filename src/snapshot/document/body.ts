@@ -96,10 +96,12 @@ export function hashOf(body: Buffer): string {
 }
 
 /** Returns the body of an answer that no document has. Its codings are made on the first request for one. */
-export function jsonBody(document: unknown): Body {
-  const identity = Buffer.from(JSON.stringify(document));
+export function textBody(text: string): Body {
+  const identity = Buffer.from(text);
   return new Body(identity, hashOf(identity), undefined);
 }
+
+export const jsonBody = (document: unknown): Body => textBody(JSON.stringify(document));
 
 /**
  * The same for a document with a long list, whose elements are shown and written in slices.
@@ -123,8 +125,7 @@ export async function longBody<List extends string, Element>(
       return `${JSON.stringify(field)}:${text}`;
     });
   await slice.next();
-  const identity = Buffer.from(`{${fields.join(',')}}`);
-  return new Body(identity, hashOf(identity), undefined);
+  return textBody(`{${fields.join(',')}}`);
 }
 
 export async function encodeBody(identity: Buffer): Promise<EncodedBody> {

@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { expect, it } from 'vitest';
 import { exportsApi } from '../../../src/features/exports/routes.ts';
 import type { StoredExport } from '../../../src/features/exports/tables.ts';
+import type { ReadableMarket } from '../../../src/market/market.ts';
 import { listen, testApi } from '../../http/harness.ts';
 import { until } from '../../support/until.ts';
 
@@ -27,17 +28,20 @@ async function serve(answerTimeoutMs: number) {
   const api = await testApi({
     limits: { downloadsAtOnce: 1, answerTimeoutMs },
     features: async () => [
-      exportsApi({
-        async current() {
-          const each = Promise.withResolvers<void>();
-          reads.push(each);
-          if (waits) await each.promise;
-          return [STORED];
+      exportsApi(
+        {
+          async current() {
+            const each = Promise.withResolvers<void>();
+            reads.push(each);
+            if (waits) await each.promise;
+            return [STORED];
+          },
+          async *read() {
+            yield Buffer.from('abc');
+          },
         },
-        async *read() {
-          yield Buffer.from('abc');
-        },
-      }),
+        {} as ReadableMarket,
+      ),
     ],
   });
   const url = `http://127.0.0.1:${await listen(api.app)}/v1/exports/machines.csv`;

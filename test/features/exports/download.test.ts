@@ -7,6 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openStore } from '../../../src/db/connection/connect.ts';
 import { exportReader, exportsApi, newestExports } from '../../../src/features/exports/routes.ts';
 import { EXPORT_FILES, type ExportFile, type StoredExport } from '../../../src/features/exports/tables.ts';
+import type { ReadableMarket } from '../../../src/market/market.ts';
 import { PostgresReads } from '../../../src/snapshot/read/postgres-reads.ts';
 import { listen, type TestApi, testApi } from '../../http/harness.ts';
 import { until } from '../../support/until.ts';
@@ -27,7 +28,10 @@ beforeAll(async () => {
   const reads = new PostgresReads({ sql, logger, now: Date.now, atOnce: 2, deadlineMs: 5000 });
   const exports = exportReader(reads, () => Date.now() + ahead);
   api = closing.use(
-    await testApi({ features: async () => [exportsApi(exports)], limits: { downloadsAtOnce: 4 } }),
+    await testApi({
+      features: async () => [exportsApi(exports, {} as ReadableMarket)],
+      limits: { downloadsAtOnce: 4 },
+    }),
   );
   port = await listen(api.app);
 });

@@ -1,9 +1,11 @@
 /** Answers over HTTP, with the response cache: an organization sees its own prices, and no effect of another book. */
+import { loadAllYaml } from '@kubernetes/client-node';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { createToken } from '../../../src/db/tokens.ts';
 import { decimal, product } from '../../../src/domain/prices/price.ts';
 import { bookForTerm, type PriceBookEntry } from '../../../src/domain/prices/price-book.ts';
+import { type ExportReader, exportsApi } from '../../../src/features/exports/routes.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { nodePrice, nodePriceBy } from '../../../src/market/costs/cost.ts';
 import { entriesOf } from '../../../src/snapshot/document/build.ts';
@@ -58,6 +60,8 @@ const PATHS = [
   '/v1/machines/recommend?cpu=1&ram=1',
   '/v1/machines/recommend?cpu=1&ram=1&prices=list',
   '/v1/providers',
+  '/v1/exports/karpenter.yaml?provider=aws&region=one',
+  '/v1/exports/karpenter.yaml?provider=aws&region=two',
 ];
 
 interface Machine {
@@ -66,6 +70,7 @@ interface Machine {
   readonly cpu: number;
   readonly price: string;
   readonly regionId: number;
+  readonly regionCode: string;
   readonly providerId: number;
 }
 interface Member {
@@ -113,7 +118,7 @@ async function addEntry(
 }
 
 const machinesOf = () => scene.sql<Machine[]>`
-  select m.id, m.name, m.cpu, trim_scale(m.price)::text as price, r.id as "regionId", r.provider_id as "providerId"
+  select m.id, m.name, m.cpu, trim_scale(m.price)::text as price, r.id as "regionId", r.code as "regionCode", r.provider_id as "providerId"
   from machines m join regions r on r.id = m.region_id where m.excluded_reason is null order by m.id`;
 
 /** What a search with this query finds by the book, computed from the rows of the database. */
@@ -144,6 +149,28 @@ function expected(machines: readonly Machine[], book: readonly PriceBookEntry[],
     });
 }
 
+/** The machines of a region that an entry gives a price, with the price per hour: the file for Karpenter. */
+function expectedOverlays(machines: readonly Machine[], book: readonly PriceBookEntry[], query: string) {
+  const code = new URLSearchParams(query).get('region');
+  const own = bookForTerm(book, 'on_demand', Date.now());
+  return machines.flatMap(({ cpu: _, ...machine }) => {
+    const entry = machine.providerId === 2 && machine.regionCode === code ? own.entryOf(machine) : undefined;
+    const price = entry && nodePriceBy(nodePrice(machine.price, null), entry).price;
+    return price === undefined ? [] : [[machine.name, Number(product(price, '60')).toPrecision(9)]];
+  });
+}
+
+interface Overlay {
+  readonly spec: {
+    readonly requirements: readonly { readonly values: readonly string[] }[];
+    readonly price: string;
+  };
+}
+const overlaysOf = (file: string) =>
+  (loadAllYaml(file) as (Overlay | null)[]).flatMap((each) =>
+    each ? [[each.spec.requirements[0]?.values[0], Number(each.spec.price).toPrecision(9)]] : [],
+  );
+
 const shownOf = (machines: readonly Shown[]): Shown[] =>
   machines.map(({ id, name, price, price_source, list_price }) => ({
     ...(id === undefined ? {} : { id }),
@@ -167,12 +194,14 @@ async function hasBooks(reader: TestReader, members: readonly Member[]): Promise
 const appOf = (reader: TestReader) =>
   buildApp({
     ...reader,
+    features: async () => [...(await reader.features()), exportsApi({} as ExportReader, reader.market)],
     readiness: async () => ({ ready: true, checks: {} }),
     logger: false,
     version: '0.0.0',
   });
 
 let ownAnswers = 0;
+let ownFiles = 0;
 
 async function checkRequests(
   apps: readonly ReturnType<typeof appOf>[],
@@ -194,9 +223,11 @@ async function checkRequests(
     const app = apps[reader] ?? expect.unreachable();
     const answer = await app.inject({ url: path, headers });
     expect(answer.statusCode).toBe(200);
-    const body = answer.json();
     const book = books[member] ?? [];
-    if (path === '/v1/providers') expect(body).toHaveLength(2);
+    const isFile = path.startsWith('/v1/exports');
+    const body = isFile ? undefined : answer.json();
+    if (isFile) expect(overlaysOf(answer.body), path).toEqual(expectedOverlays(machines, book, query));
+    else if (path === '/v1/providers') expect(body).toHaveLength(2);
     else if (path.includes('/search'))
       expect(shownOf(body.machines), path).toEqual(expected(machines, book, query));
     else {
@@ -222,6 +253,7 @@ async function checkRequests(
     }
     seen.set(path, others.set(member, { etag, body: answer.body }));
     if (answer.body.includes('"price_source":"own"')) ownAnswers += 1;
+    if (answer.body.includes('kind: NodeOverlay')) ownFiles += 1;
     if (member === 2 || path.includes('prices=list')) expect(answer.body).not.toContain('price_source');
   }
 }
@@ -263,7 +295,7 @@ it('each organization gets the answers of its own book alone, also after changes
       })
       .beforeEach(async () => {
         if ((await machinesOf()).length > 2) return;
-        const second = await addProvider(scene.sql, 2, 'Zweiter');
+        const second = await addProvider(scene.sql, 2, 'AWS');
         const regions = [
           scene.sample.region,
           await addRegion(scene.sql, second, 'one'),
@@ -281,4 +313,5 @@ it('each organization gets the answers of its own book alone, also after changes
   );
   // Otherwise nothing was tested.
   expect(ownAnswers).toBeGreaterThan(6 * BOOKS);
+  expect(ownFiles).toBeGreaterThan(BOOKS);
 });
