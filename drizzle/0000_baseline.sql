@@ -427,6 +427,7 @@ CREATE TABLE "held_batches" (
 	"source_id" text NOT NULL,
 	"run_id" bigint NOT NULL,
 	"broken" jsonb NOT NULL,
+	"pattern" text NOT NULL,
 	"worst" jsonb NOT NULL,
 	"status" text DEFAULT 'pending' NOT NULL,
 	"created_at" timestamp(6) with time zone DEFAULT now() NOT NULL,

@@ -170,8 +170,8 @@ async function addHeld(sql: Sql, held: number): Promise<void> {
       select id, 49, now(), now() - interval '2 minutes', now() - interval '1 minute', 2600, 'held' from chosen
       returning id, source_id
     )
-    insert into held_batches (source_id, run_id, broken, worst)
-    select source_id, id, ${sql.json(broken)}, '{"rows": [], "total": 0}' from runs`;
+    insert into held_batches (source_id, run_id, broken, pattern, worst)
+    select source_id, id, ${sql.json(broken)}, 'all prices × 100: a unit?', '{"rows": [], "total": 0}' from runs`;
   await sql`
     insert into held_items (batch_id, position, item)
     select b.id, row_number() over (partition by b.id order by r.code), jsonb_build_object('kind', 'region', 'code',

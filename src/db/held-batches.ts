@@ -24,6 +24,11 @@ export interface BatchRecord extends Readonly<Stored> {
   readonly items: number;
 }
 
+/** Returns why a batch is held: what kind of change it is, and then the guards. */
+export function whyHeld({ pattern, broken }: Pick<BatchRecord, 'pattern' | 'broken'>): string {
+  return `${pattern} ${broken.map(({ detail }) => detail).join('; ')}`;
+}
+
 export async function pendingBatches(db: Database): Promise<BatchRecord[]> {
   return records(db, eq(heldBatches.status, 'pending')).orderBy(heldBatches.id);
 }
@@ -40,10 +45,11 @@ export async function batchRecord(db: Database, batchId: number): Promise<BatchR
 }
 
 function records(db: Database, condition: SQL) {
-  const { id, sourceId, status, decidedBy, reason, reversible, undoneBy, undoneReason, worst } = heldBatches;
+  const { id, sourceId, status, decidedBy, reason, reversible, undoneBy, undoneReason, pattern, worst } =
+    heldBatches;
   return db
     .select({
-      ...{ id, sourceId, status, decidedBy, reason, reversible, undoneBy, undoneReason, worst },
+      ...{ id, sourceId, status, decidedBy, reason, reversible, undoneBy, undoneReason, pattern, worst },
       broken: sql<BatchRecord['broken']>`${heldBatches.broken}`,
       createdAt: rfc3339(heldBatches.createdAt),
       heldSince: rfc3339(heldBatches.heldSince),

@@ -7,7 +7,7 @@ import type { PricedSource } from '../domain/prices/exchange-rates.ts';
 import { COUNTED, FAILURES_IN_ROW, type Pause } from '../domain/source.ts';
 import { span } from '../domain/text/time-span.ts';
 import type { Database } from './connection/client.ts';
-import { type BatchRecord, pendingBatches } from './held-batches.ts';
+import { type BatchRecord, pendingBatches, whyHeld } from './held-batches.ts';
 import { areRatesNeeded } from './prices/currency.ts';
 import { type HiddenReason, hiddenReasons } from './quarantine.ts';
 import { type RegionStatus, type SourceStatus, sourceStatus } from './sources.ts';
@@ -152,9 +152,9 @@ function problemsOf(
 const ageText = (instant: string, now: Date) =>
   span(Math.max(0, Math.round((now.getTime() - Date.parse(instant)) / 1000)));
 
-function heldProblem({ id, sourceId, broken, heldSince }: BatchRecord): SourceProblem {
-  const text = broken.map(({ detail }) => detail).join('; ');
-  return { kind: 'held', severity: 'warning', source: sourceId, text, since: heldSince, batch: id };
+function heldProblem(held: BatchRecord): SourceProblem {
+  const { id: batch, sourceId: source, heldSince: since } = held;
+  return { kind: 'held', severity: 'warning', source, text: whyHeld(held), since, batch };
 }
 
 function pausedProblem(source: string, { until, reason }: Pause): SourceProblem {

@@ -152,8 +152,8 @@ describe('a source', () => {
     });
 
     const [batch] = await store.sql<{ id: number }[]>`
-      insert into held_batches (source_id, run_id, broken, worst)
-      values ('linode', ${failed.id}, '[]', '{"rows": [], "total": 0}') returning id`;
+      insert into held_batches (source_id, run_id, broken, pattern, worst)
+      values ('linode', ${failed.id}, '[]', 'all prices × 100: a unit?', '{"rows": [], "total": 0}') returning id`;
     expect(await of('linode')).toMatchObject({
       verdict: 'warning',
       mend: `see it: fleetbook hold show linode. Then decide: fleetbook hold approve linode ${batch?.id}, or: fleetbook hold reject linode ${batch?.id}`,
@@ -200,8 +200,8 @@ describe('a source', () => {
     const run = await beginRun(store.db, 'vultr', undefined);
     await finishRun(store.db, run, 'held', NO_COUNTS, new Date().toISOString());
     const [batch] = await store.sql<{ id: number }[]>`
-      insert into held_batches (source_id, run_id, broken, worst)
-      values ('vultr', ${run.id}, '[]', '{"rows": [], "total": 0}') returning id`;
+      insert into held_batches (source_id, run_id, broken, pattern, worst)
+      values ('vultr', ${run.id}, '[]', 'all prices × 100: a unit?', '{"rows": [], "total": 0}') returning id`;
     const sources = { DATABASE_URL: own.url, VULTR_URL: 'http://127.0.0.1:1' };
     expect(await found('source vultr', sources)).toMatchObject([
       { ...PROBLEM, mend: expect.stringContaining(`fleetbook hold approve vultr ${batch?.id}`) },

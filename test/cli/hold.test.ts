@@ -56,7 +56,7 @@ describe('a held batch', () => {
 
     const { stdout: list } = await operator('hold', 'list');
     expect(list).toMatch(
-      /^hetzner: batch 1, held since .* rows: 6 of 6 known rows have another price \(100 %, limit 50 %\); .*by 100/,
+      /^hetzner: batch 1, held since .* rows: all 6 prices × 100: a unit\? 6 of 6 known rows have another price \(100 %, limit 50 %\); .*by 100/,
     );
     const { REDIS_URL: _, ...withoutRedis } = env;
     const { stdout: shown } = await runCommand(['hold', 'show', 'hetzner'], {
@@ -83,6 +83,7 @@ describe('a held batch', () => {
     expect(rejected).toMatch(
       /^rejected \S+ by \S+ \("cents"\)\nread by run 2; see: fleetbook run <number>$/m,
     );
+    expect(rejected).toContain('all 6 prices × 100: a unit?');
     expect(rejected).toMatch(/^what it would have changed:\nprice {2}cx\d1 @ fsn1 {2}0\.0\d .*→ .*EUR/m);
   });
 

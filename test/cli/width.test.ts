@@ -96,8 +96,8 @@ beforeAll(async () => {
       detail: '60 of 120 machines have another price (50 %, limit 30 %)',
     },
   ];
-  await sql`insert into held_batches (source_id, run_id, broken, worst)
-    values ('azure', ${held.id}, ${sql.json(broken)}, '{"rows": [], "total": 0}')`;
+  await sql`insert into held_batches (source_id, run_id, broken, pattern, worst)
+    values ('azure', ${held.id}, ${sql.json(broken)}, 'all prices × 100: a unit?', '{"rows": [], "total": 0}')`;
   await sql`insert into quarantined_rows (source_id, row_key, reason, code, region_code, name)
     select 'azure', 'Standard_D' || i || 'ads_v5@germanywestcentral', 'retailPrice must be a decimal number above 0; it is
     "0", which is what the list of a retired meter says', 'invalid', 'germanywestcentral', 'Standard_D' from generate_series(1, 5) i`;

@@ -72,9 +72,9 @@ const fail =
     sql`insert into sync_runs (source_id, fence, outcome, error, finished_at)
       select ${ID}, 0, 'failed', 'answers 503', now() from generate_series(1, ${times}::int)`;
 const hold: Change = (sql) => sql`
-  insert into held_batches (source_id, run_id, broken, worst)
+  insert into held_batches (source_id, run_id, broken, pattern, worst)
   select ${ID}, max(id), '[{"guard": "priceRatio", "found": 2, "limit": 1, "detail": "prices rise"}]',
-    '{"rows": [], "total": 0}' from sync_runs`;
+    'all prices × 100: a unit?', '{"rows": [], "total": 0}' from sync_runs`;
 const age =
   (hours: number): Change =>
   (sql) =>

@@ -57,8 +57,8 @@ it('finds a slot, a run and a held batch without an owner', async () => {
   await sql`insert into sync_runs (source_id, fence) values (${SOURCE}, 0)`;
   await sql`
     with run as (select max(id) as id from sync_runs), batch as (
-      insert into held_batches (source_id, run_id, broken, worst, status)
-      select ${SOURCE}, id, '[]', '{"rows": [], "total": 0}', 'superseded' from run
+      insert into held_batches (source_id, run_id, broken, pattern, worst, status)
+      select ${SOURCE}, id, '[]', 'all prices × 100: a unit?', '{"rows": [], "total": 0}', 'superseded' from run
       returning id)
     insert into held_items (batch_id, position, item) select id, 0, '{}' from batch`;
   expect(await stack.problems()).toEqual([

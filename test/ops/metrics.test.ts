@@ -105,8 +105,8 @@ describe('the metrics of a worker', () => {
       insert into sync_runs (source_id, fence, outcome) values ('hetzner', 1, 'failed'), ('hetzner', 2, 'held'),
         ('hetzner', 3, 'failed'), ('hetzner', 4, 'interrupted'), ('never', 1, 'failed'), ('gone', 1, 'changed')`;
     await store.sql`
-      insert into held_batches (source_id, run_id, broken, worst, held_since)
-      select source_id, id, '[]', '{"rows": [], "total": 0}', now() - interval '30 minutes' from sync_runs where outcome = 'held'`;
+      insert into held_batches (source_id, run_id, broken, pattern, worst, held_since)
+      select source_id, id, '[]', 'all prices × 100: a unit?', '{"rows": [], "total": 0}', now() - interval '30 minutes' from sync_runs where outcome = 'held'`;
     await store.sql`update regions set published_version = version - 1 where code = 'a'`;
     await store.sql`update lineage set providers_published_version = providers_version`;
     const { registry, observe, published } = workerMetrics(store.db, [

@@ -1,5 +1,5 @@
 import type { Preview } from '../../app/actions/batch.ts';
-import type { BatchRecord } from '../../db/held-batches.ts';
+import { type BatchRecord, whyHeld } from '../../db/held-batches.ts';
 import { hourly } from '../../domain/text/quantities.ts';
 import type { PreviewRow } from '../../sync/catalogue/preview.ts';
 import type { ClusterPreviewRow } from '../../sync/clusters/preview.ts';
@@ -8,14 +8,13 @@ import { alignedLines, alignedTable, moreLine } from '../terminal/output.ts';
 import { reasonLines } from '../terminal/source-notes.ts';
 
 export function headline(batch: BatchRecord): string {
-  const why = batch.broken.map(({ detail }) => detail).join('; ');
   const since =
     batch.readAt <= batch.heldSince
       ? `held since ${batch.heldSince}`
       : `held since ${batch.heldSince}, last read ${batch.readAt}`;
   // The rows of a decided batch are deleted once its decision cannot be taken back.
   const rows = batch.status === 'pending' || batch.items > 0 ? `, ${batch.items} rows` : '';
-  return `${batch.sourceId}: batch ${batch.id}, ${since}${rows}: ${why}`;
+  return `${batch.sourceId}: batch ${batch.id}, ${since}${rows}: ${whyHeld(batch)}`;
 }
 
 export function summary({ diff, kind }: Preview): string {

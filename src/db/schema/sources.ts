@@ -122,6 +122,8 @@ export const heldBatches = pgTable(
       .notNull()
       .references(() => syncRuns.id),
     broken: c.jsonb('broken').notNull(),
+    /** What kind of change it is, as one sentence for operators. */
+    pattern: c.text('pattern').notNull(),
     worst: c.jsonb('worst').$type<HeldSample>().notNull(),
     status: c
       .text('status', { enum: ['pending', 'approved', 'rejected', 'superseded', 'undone'] })

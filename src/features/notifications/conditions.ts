@@ -3,7 +3,7 @@ import type { ClientDatabase, Database } from '../../db/connection/client.ts';
 import { and, eq, inArray, sql } from '../../db/connection/drizzle.ts';
 import { type RowOf, rfc3339 } from '../../db/connection/statements.ts';
 import { type FoundDifferences, recentDifferences } from '../../db/differences.ts';
-import type { BatchRecord } from '../../db/held-batches.ts';
+import { type BatchRecord, whyHeld } from '../../db/held-batches.ts';
 import {
   findProblems,
   isOlder,
@@ -80,14 +80,16 @@ function conditionsOf(
   return [];
 }
 
-function heldBatch({ id, sourceId, heldSince, broken, items, worst }: BatchRecord): Condition {
+function heldBatch(held: BatchRecord): Condition {
+  const { id, sourceId, heldSince, pattern, broken, items, worst } = held;
   return {
     kind: 'batch_held',
     subject: sourceId,
-    summary: `a batch of ${sourceId} is held for a decision: ${broken.map(({ detail }) => detail).join('; ')}`,
+    summary: `a batch of ${sourceId} is held for a decision: ${whyHeld(held)}`,
     details: {
       batch: id,
       heldSince,
+      pattern,
       broken,
       items,
       rows: worst.rows,

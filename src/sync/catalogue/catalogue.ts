@@ -6,10 +6,11 @@ import type { ConnectionDatabase } from '../../db/connection/connect.ts';
 import { notRetired } from '../../db/connection/statements.ts';
 import { machines } from '../../db/schema.ts';
 import { SAMPLE_ROWS } from '../../domain/held-sample.ts';
-import { boundedRejected, type RejectedKey } from '../../domain/rejected-rows.ts';
+import { boundedRejected, groupReasons, type RejectedKey } from '../../domain/rejected-rows.ts';
 import type { CatalogueItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
 import { type GuardLimits, runsUntilRetired } from '../guards.ts';
+import { patternOf } from '../pattern.ts';
 import {
   type BatchKind,
   type Compared,
@@ -22,6 +23,7 @@ import {
   syncBatch,
 } from '../pipeline.ts';
 import { unmodifiedRegions } from '../validators.ts';
+import { countRows, countSizes, groupPrices } from './batch-facts.ts';
 import { checkPrices } from './check-prices.ts';
 import { duplicatesIn } from './check-rows.ts';
 import { type ComparedPlans, comparePlans, countsOf, withoutKept, writePlans } from './database-plans.ts';
@@ -122,12 +124,29 @@ function catalogueKind(
 
     compare: (db, staged) => compareCatalogue(db, staged, source, { pricing, limits, approved }),
 
-    async hold(db, run, { staged, regions, rejectedWithoutJumps: rejected }, { broken, readAt }) {
+    async hold(db, run, compared, { broken, readAt }) {
+      const { staged, regions, rejectedWithoutJumps: rejected } = compared;
       const worst = sampleOfMachines(await cataloguePreview(db, SAMPLE_ROWS), pricing.currency);
+      const pattern = patternOf({
+        owner: provider.name,
+        known: compared.diff.known,
+        seen: compared.counts.seen,
+        broken,
+        rejected: groupReasons(compared.rejected),
+        ...(await countRows(db, sourceId)),
+        catalogue: {
+          totals: staged.totals,
+          excluded: compared.withdrawn,
+          prices: await groupPrices(db, sourceId),
+          sizes: await countSizes(db),
+          termsLost: compared.diff.termsLost,
+          plansGone: compared.plans.gone.length,
+        },
+      });
       const { asOf, regionPrices, databasePlans, unreadItems } = staged;
       const notRead = unreadItems.size > 0 ? [{ kind: 'unread-prices', items: [...unreadItems] }] : [];
       const others = [...regionPrices, ...databasePlans, ...notRead];
-      await holdCatalogue(db, run, { broken, readAt, rejected, worst, regions, asOf, others });
+      await holdCatalogue(db, run, { broken, pattern, readAt, rejected, worst, regions, asOf, others });
       return undefined;
     },
 

@@ -4,11 +4,12 @@ import { approvedRows } from '../../db/quarantine.ts';
 import { clusters } from '../../db/schema.ts';
 import type { ReportedCluster } from '../../domain/cluster.ts';
 import { SAMPLE_ROWS } from '../../domain/held-sample.ts';
-import { boundedRejected } from '../../domain/rejected-rows.ts';
+import { boundedRejected, groupReasons } from '../../domain/rejected-rows.ts';
 import { COMPLETE } from '../../domain/run.ts';
 import type { ClusterItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
 import { emptyGuard, type Guard, type GuardLimits, runsUntilRetired, shareGuard } from '../guards.ts';
+import { patternOf } from '../pattern.ts';
 import {
   type BatchKind,
   type Compared,
@@ -20,6 +21,7 @@ import {
   type SyncResult,
   syncBatch,
 } from '../pipeline.ts';
+import { countRows } from './batch-facts.ts';
 import { holdClusters, saveClusters } from './held-items.ts';
 import { type ClusterDiff, matchClusters, rejectUnusable, setRemovalAside } from './match.ts';
 import { type ClusterPreview, clusterPreview, sampleOfClusters } from './preview.ts';
@@ -95,7 +97,15 @@ function clusterKind(
       const { rejected } = compared;
       // The whole batch is held: its approval removes the missing clusters.
       const worst = sampleOfClusters(await clusterPreview(db, SAMPLE_ROWS));
-      await holdClusters(db, run, { broken, readAt, rejected, worst });
+      const pattern = patternOf({
+        owner: sourceId,
+        known: compared.diff.known,
+        seen: compared.counts.seen,
+        broken,
+        rejected: groupReasons(rejected),
+        ...(await countRows(db, sourceId)),
+      });
+      await holdClusters(db, run, { broken, pattern, readAt, rejected, worst });
       if (broken.some(({ guard }) => guard !== 'removed')) return undefined;
       return { ...compared, diff: { ...compared.diff, ...(await setRemovalAside(db)) } };
     },

@@ -9,6 +9,8 @@ import type { Run } from './run.ts';
 /** What each kind of batch states when it is held. */
 export interface HeldParts {
   readonly broken: readonly { guard: string }[];
+  /** What kind of change it is, from `patternOf`. */
+  readonly pattern: string;
   readonly readAt: string;
   readonly rejected: readonly RejectedKey[];
   readonly worst: HeldSample;
@@ -34,7 +36,7 @@ export interface HeldContent extends HeldParts {
 export async function holdBatch(
   db: ConnectionDatabase,
   run: Run,
-  { broken, readAt, worst, rejected, others: items, staged, times }: HeldContent,
+  { broken, pattern, readAt, worst, rejected, others: items, staged, times }: HeldContent,
 ): Promise<void> {
   const others = [...items, ...rejectedItems(rejected)];
   const content = sql`(
@@ -42,13 +44,13 @@ export async function holdBatch(
     union all select item, ${others.length} + position from (${staged}) staged (item, position))`;
   const same = await sameBatch(db, run.sourceId, content);
   if (same === undefined) {
-    const batchId = await newBatch(db, run, { broken, readAt, worst });
+    const batchId = await newBatch(db, run, { broken, pattern, readAt, worst });
     await db.execute(sql`
       ${insertInto(heldItems, { batchId, position: sql`position`, item: sql`item` })} from ${content} content`);
     await appendItems(db, batchId, times);
     return;
   }
-  await db.update(heldBatches).set({ broken, worst, readAt }).where(eq(heldBatches.id, same));
+  await db.update(heldBatches).set({ broken, pattern, worst, readAt }).where(eq(heldBatches.id, same));
   await db
     .delete(heldItems)
     .where(and(eq(heldItems.batchId, same), sql`${heldItems.item} ->> 'kind' = 'as-of'`));
@@ -97,7 +99,7 @@ const rejectedItems = (rejected: readonly RejectedKey[]) =>
 async function newBatch(
   db: ConnectionDatabase,
   run: Run,
-  { broken, readAt, worst }: Omit<HeldParts, 'rejected'>,
+  { broken, pattern, readAt, worst }: Omit<HeldParts, 'rejected'>,
 ): Promise<number> {
   const guards = [...new Set(broken.map(({ guard }) => guard))];
   const latest = db
@@ -119,7 +121,15 @@ async function newBatch(
   await supersedeHeld(db, run.sourceId);
   const inserted = await db
     .insert(heldBatches)
-    .values({ sourceId: run.sourceId, runId: run.id, broken, worst, readAt, heldSince: like?.heldSince })
+    .values({
+      sourceId: run.sourceId,
+      runId: run.id,
+      broken,
+      pattern,
+      worst,
+      readAt,
+      heldSince: like?.heldSince,
+    })
     .returning({ id: heldBatches.id });
   return only(inserted).id;
 }

@@ -57,6 +57,7 @@ const held: BatchRecord = {
   createdAt: '2026-05-04T11:00:00Z',
   heldSince: '2026-05-04T09:00:00Z',
   readAt: '2026-05-04T11:00:00Z',
+  pattern: 'all 3 prices × 100: a unit?',
   broken: [{ guard: 'priceRatio', found: 100, limit: 10, detail: 'prices rise by 100' }],
   items: 10,
   worst: { rows: [], total: 0 },

@@ -65,8 +65,8 @@ describe('old runs', () => {
     await sql`insert into sync_runs (source_id, fence, outcome) select 's', n, 'changed' from generate_series(1, 2003) n`;
     await ran('t', 'changed');
     const [oldest] = await sql<{ id: string }[]>`select min(id) as id from sync_runs where source_id = 's'`;
-    await sql`insert into held_batches (source_id, run_id, broken, worst)
-      values ('s', ${Number(oldest?.id)}, '[]', '{"rows": [], "total": 0}')`;
+    await sql`insert into held_batches (source_id, run_id, broken, pattern, worst)
+      values ('s', ${Number(oldest?.id)}, '[]', 'all prices × 100: a unit?', '{"rows": [], "total": 0}')`;
     await pruneRuns(db);
     expect(await outcomes()).toHaveLength(2001);
     expect(await outcomes('t')).toHaveLength(1);

@@ -62,10 +62,11 @@ function DecidedBatch({ batch, place }: { batch: ShownBatch; place: Place }) {
 }
 
 function BatchFacts({ batch }: { batch: ShownBatch }) {
-  const { sourceId, heldSince, readAt, broken, trail } = batch;
+  const { sourceId, heldSince, readAt, pattern, broken, trail } = batch;
   return (
     <Facts
       facts={{
+        Change: <strong>{pattern}</strong>,
         Source: <a href={`/sources/${encodeURIComponent(sourceId)}`}>{sourceId}</a>,
         Held: (
           <>

@@ -58,7 +58,15 @@ function Batches({ batches }: { batches: readonly BatchRecord[] }) {
         ['Source', ({ sourceId }) => <a href={`/sources/${encodeURIComponent(sourceId)}`}>{sourceId}</a>],
         ['State', ({ status }) => <StatusBadge status={status} />],
         ['Held', ({ heldSince }) => <Ago at={heldSince} />],
-        ['Why', ({ broken }) => broken.map(({ detail }) => detail).join('; ')],
+        [
+          'Change',
+          ({ id, pattern, broken }) => (
+            <>
+              <a href={`/held/${id}`}>{pattern}</a>
+              <div class="muted">{broken.map(({ detail }) => detail).join('; ')}</div>
+            </>
+          ),
+        ],
         ['Decision', (batch) => <Decision batch={batch} />],
       ]}
     />
