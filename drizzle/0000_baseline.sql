@@ -127,6 +127,9 @@ CREATE TABLE "clusters" (
 	"status" text NOT NULL,
 	"shards" integer NOT NULL,
 	"replicas" integer NOT NULL,
+	"engine" text,
+	"version" text,
+	"end_of_life" date,
 	"created_at" timestamp(6) NOT NULL,
 	"missed_runs" smallint DEFAULT 0 NOT NULL,
 	"retired_at" timestamp(6) with time zone,
@@ -158,6 +161,19 @@ CREATE TABLE "disks" (
 	"unit" text NOT NULL,
 	"autoscaling" boolean NOT NULL,
 	CONSTRAINT "disks_organization_id_cluster_id_position_pk" PRIMARY KEY("organization_id","cluster_id","position")
+);
+--> statement-breakpoint
+CREATE TABLE "lifecycles" (
+	"source_id" text NOT NULL,
+	"engine" text NOT NULL,
+	"name" text NOT NULL,
+	"released_on" date,
+	"active_until" date,
+	"end_of_life" date,
+	"has_ended" boolean NOT NULL,
+	"extended_until" date,
+	"latest" text,
+	CONSTRAINT "lifecycles_source_id_engine_name_pk" PRIMARY KEY("source_id","engine","name")
 );
 --> statement-breakpoint
 CREATE TABLE "alerts" (
@@ -575,6 +591,7 @@ ALTER TABLE "disk_types" ADD CONSTRAINT "disk_types_organization_id_organization
 ALTER TABLE "disk_types" ADD CONSTRAINT "disk_types_region_id_regions_id_fk" FOREIGN KEY ("region_id") REFERENCES "public"."regions"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "disks" ADD CONSTRAINT "disks_organization_id_cluster_id_clusters_organization_id_id_fk" FOREIGN KEY ("organization_id","cluster_id") REFERENCES "public"."clusters"("organization_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "disks" ADD CONSTRAINT "disks_organization_id_disk_type_id_disk_types_organization_id_id_fk" FOREIGN KEY ("organization_id","disk_type_id") REFERENCES "public"."disk_types"("organization_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "lifecycles" ADD CONSTRAINT "lifecycles_source_id_sources_id_fk" FOREIGN KEY ("source_id") REFERENCES "public"."sources"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "messages" ADD CONSTRAINT "messages_webhook_organization_webhooks_id_fk" FOREIGN KEY ("webhook") REFERENCES "public"."organization_webhooks"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "organization_webhooks" ADD CONSTRAINT "organization_webhooks_organization_id_organizations_id_fk" FOREIGN KEY ("organization_id") REFERENCES "public"."organizations"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "operator_sessions" ADD CONSTRAINT "operator_sessions_operator_id_operators_id_fk" FOREIGN KEY ("operator_id") REFERENCES "public"."operators"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
@@ -956,7 +973,7 @@ $$;
 CREATE TRIGGER audit_log_is_kept BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_log
   FOR EACH STATEMENT EXECUTE FUNCTION keep_audit_log();
 --> statement-breakpoint
-GRANT SELECT ON exports, export_chunks TO fleetbook_reader;
+GRANT SELECT ON exports, export_chunks, lifecycles TO fleetbook_reader;
 --> statement-breakpoint
 INSERT INTO feed_head DEFAULT VALUES;
 --> statement-breakpoint

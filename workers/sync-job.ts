@@ -235,7 +235,12 @@ function logFailure(logger: Logger, context: object, error: unknown, next: Date)
  * The sample's catalogues run one after the other: every new sample then has the ids of the README.
  */
 export async function waitsForOthers(source: SourceConfig, config: Config, worker: Worker): Promise<boolean> {
-  const before = { rates: undefined, catalogue: 'rates', clusters: 'catalogue' }[source.kind];
+  const before = {
+    rates: undefined,
+    lifecycles: undefined,
+    catalogue: 'rates',
+    clusters: 'catalogue',
+  }[source.kind];
   const isSample = config.content === 'sample';
   const ids = config.sources
     .filter(

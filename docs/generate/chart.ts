@@ -93,6 +93,7 @@ function sourceVariables(): Record<string, string> {
     names.map((name) => [environmentKey(id, name), `${name} of the source ${id}, see docs/adapters.md`]);
   return Object.fromEntries([
     ...ofSource('exchange-rates', ['url', 'schedule', 'maxAge']),
+    ...ofSource('lifecycles', ['url', 'schedule', 'maxAge']),
     ...ofSource('clusters', [...common, ...credentials]),
     ...catalogueAdapters.flatMap((adapter) => {
       const options = adapter.provider ? {} : (adapter.options?.shape ?? {});

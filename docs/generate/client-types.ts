@@ -10,6 +10,7 @@ import { costsApi } from '../../src/features/costs/routes.ts';
 import { databasesApi } from '../../src/features/databases/routes.ts';
 import { type ExportReader, exportsApi } from '../../src/features/exports/routes.ts';
 import { changesOperation } from '../../src/features/feed/routes.ts';
+import { lifecycleApi } from '../../src/features/lifecycle/routes.ts';
 import { searchApi } from '../../src/features/search/routes.ts';
 import { openApiDocument } from '../../src/http/openapi.ts';
 import { DEFAULT_HTTP_LIMITS } from '../../src/http/protocol/limits.ts';
@@ -45,6 +46,7 @@ function operations() {
     exportsApi({} as ExportReader, {} as never),
     costsApi({} as CostsReader, {} as ListPrices),
     databasesApi({} as never),
+    lifecycleApi({} as never),
   ].map((feature) => feature(DEFAULT_HTTP_LIMITS));
   return [
     ...machineOperations({} as never),

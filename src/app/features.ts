@@ -23,6 +23,11 @@ export const FEATURES: readonly Feature[] = [
     commands: [{ names: ['databases'], load: () => import('../features/databases/commands.ts') }],
   },
   {
+    // What clusters run, and until when it is supported.
+    name: 'lifecycle',
+    read: async () => (await import('../features/lifecycle/routes.ts')).readLifecycle,
+  },
+  {
     // The changes feed, `/v1/changes`: the publisher appends changes, and readers serve them.
     name: 'feed',
     read: async () => (await import('../features/feed/routes.ts')).readFeed,

@@ -21,6 +21,7 @@ import {
 import { syncCatalogue } from '../sync/catalogue/catalogue.ts';
 import { syncClusters } from '../sync/clusters/clusters.ts';
 import { currentPricing, type Pricing } from '../sync/currency.ts';
+import { syncLifecycles } from '../sync/lifecycles.ts';
 import { nothingStored, type Progress, type SyncResult } from '../sync/pipeline.ts';
 import { syncRates } from '../sync/rates.ts';
 import { cancelledRuns, type LiveRuns } from '../sync/runs/live.ts';
@@ -87,6 +88,8 @@ export async function runSource(
             source.rules,
           ),
         });
+      case 'lifecycles':
+        return syncLifecycles({ store, run, limits, items: source.adapter.cycles({ http }), now });
       case 'rates':
         return syncRates({ store, run, parseFingerprint, rates: source.adapter.rates({ http }), now });
     }
@@ -182,12 +185,13 @@ function failureMessage(error: unknown, signal: AbortSignal | undefined): string
 /** Returns a digest of all inputs of the rows except payloads. When it changes, unmodified payloads are read again. */
 function parseFingerprintOf(source: SourceConfig, { currency, rates }: Pricing): string {
   const own = source.kind === 'catalogue' ? source.adapter.currency : undefined;
-  const needed = Object.entries(source.kind === 'rates' ? {} : rates)
+  const isPriced = source.kind === 'catalogue' || source.kind === 'clusters';
+  const needed = Object.entries(isPriced ? rates : {})
     .filter(([code]) => code !== currency && (own === undefined || code === own))
     .sort(([one], [other]) => (one < other ? -1 : 1));
-  const options = source.kind === 'rates' ? undefined : source.options;
+  const options = 'options' in source ? source.options : undefined;
   const rules = source.kind === 'clusters' ? source.rules : undefined;
-  const maxPrice = source.kind === 'rates' ? undefined : source.limits.maxHourlyPrice;
+  const maxPrice = isPriced ? source.limits.maxHourlyPrice : undefined;
   const all = [VERSION, source.adapter.id, options, rules, maxPrice, currency, needed];
   return createHash('sha256').update(JSON.stringify(all)).digest('hex');
 }

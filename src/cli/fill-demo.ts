@@ -70,7 +70,7 @@ export async function fillDemo({ config, logger, market, by, folder }: Filling):
 }
 
 /** Later kinds need the rows of earlier ones. */
-const ORDER = ['rates', 'catalogue', 'clusters'] as const;
+const ORDER = ['rates', 'catalogue', 'clusters', 'lifecycles'] as const;
 
 async function readAll({ sources }: Config, worker: Worker, day: number): Promise<void> {
   // Today the list of own hardware rejects its token, so its data has the age of the last good run.

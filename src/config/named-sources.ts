@@ -1,5 +1,6 @@
 import { CronExpressionParser } from 'cron-parser';
 import type { PricedSource } from '../domain/prices/exchange-rates.ts';
+import { adapter as endoflife } from '../sources/lifecycles/endoflife.ts';
 import { adapter as ecb } from '../sources/rates/ecb.ts';
 import { catalogueAdapters, clusterAdapters } from '../sources/registry.ts';
 import { environmentKey } from '../sources/schema/options.ts';
@@ -36,11 +37,14 @@ export type NamedSource =
       readonly entry?: SourceEntry;
     })
   | (Named & { readonly kind: 'clusters'; readonly adapter: ClusterAdapter; readonly entry?: ClusterEntry })
-  | (Named & { readonly kind: 'rates'; readonly adapter: typeof ecb });
+  | (Named & { readonly kind: 'rates'; readonly adapter: typeof ecb })
+  | (Named & { readonly kind: 'lifecycles'; readonly adapter: typeof endoflife });
 
 /** The only source of clusters that needs no file. Its id is the prefix of its variables. */
 const CLUSTERS_SOURCE = { id: 'clusters', adapter: 'json' } as const;
 const RATES_SOURCE = 'exchange-rates';
+/** Read only if its address is set: nobody else is asked without a reason that an operator names. */
+const LIFECYCLES_SOURCE = 'lifecycles';
 
 /** Each of these variables creates the default source of an adapter. */
 const CREATING = ['url', 'token', 'tokenCommand', 'credentialType'] as const;
@@ -79,6 +83,8 @@ export function namedSources(
   ];
   if (needsRates(env, settings, found))
     found.push({ kind: 'rates', ...inEnvironment(RATES_SOURCE, ecb, env, problems) });
+  if (env[environmentKey(LIFECYCLES_SOURCE, 'url')])
+    found.push({ kind: 'lifecycles', ...inEnvironment(LIFECYCLES_SOURCE, endoflife, env, problems) });
   const ids = new Set<string>();
   for (const { id, schedule } of found) {
     if (ids.has(id)) problems.push(`source "${id}" is configured twice; give one of them another id`);
@@ -234,6 +240,7 @@ export function pricedSource(
   { id, kind, adapter }: SourceConfig | NamedSource,
   { CATALOGUE_RATES }: Settings,
 ): PricedSource {
+  if (kind === 'lifecycles') return { id, kind };
   if (kind === 'rates') return { id, kind, givenRates: Object.keys(CATALOGUE_RATES ?? {}) };
   return { id, kind, currency: 'currency' in adapter ? adapter.currency : undefined };
 }

@@ -1,7 +1,6 @@
 import { type ClusterRules, contradictionIn, NO_RULES } from '../sources/cluster-rules.ts';
 import { credentialsInEnvironment, openCredentials } from '../sources/credentials/open.ts';
 import { NO_CREDENTIALS } from '../sources/credentials/provider.ts';
-import { adapter as ecb } from '../sources/rates/ecb.ts';
 import {
   environmentKey,
   optionsInEnvironment,
@@ -15,7 +14,7 @@ import type { Settings } from './settings.ts';
 import type { Environment, SourceBase, SourceConfig } from './source-config.ts';
 import type { ClusterEntry, SourceEntry } from './sources-file.ts';
 
-type FromFileOrEnvironment = Exclude<NamedSource, { kind: 'rates' }>;
+type FromFileOrEnvironment = Exclude<NamedSource, { kind: 'rates' | 'lifecycles' }>;
 type Report = (problem: string) => void;
 
 /** Opens all sources. It adds a line to `problems` for each problem, and leaves out a source without an address. */
@@ -27,13 +26,18 @@ export function openSources(
 ): SourceConfig[] {
   return named.flatMap((source): SourceConfig[] => {
     const { kind, id, schedule, maxAge, limits } = source;
-    if (kind === 'rates') {
-      const url = env[environmentKey(id, 'url')] || ecb.baseUrl;
+    if (kind === 'rates' || kind === 'lifecycles') {
+      const url = env[environmentKey(id, 'url')] || source.adapter.baseUrl;
       if (!isHttpUrl(url))
         problems.push(
           `${environmentKey(id, 'url')} must be a URL that starts with http:// or https://; it is ${JSON.stringify(maskedAddress(url))}`,
         );
-      return [{ kind, id, adapter: ecb, url, credentials: NO_CREDENTIALS, schedule, maxAge, limits }];
+      const opened = { id, url, credentials: NO_CREDENTIALS, schedule, maxAge, limits };
+      return [
+        source.kind === 'rates'
+          ? { kind: source.kind, adapter: source.adapter, ...opened }
+          : { kind: source.kind, adapter: source.adapter, ...opened },
+      ];
     }
     const common = open(source, settings, env, problems);
     if (!common) return [];

@@ -1,5 +1,6 @@
 import type { ClusterRules } from '../sources/cluster-rules.ts';
 import type { CredentialProvider } from '../sources/credentials/provider.ts';
+import type { adapter as endoflife } from '../sources/lifecycles/endoflife.ts';
 import type { adapter as ecb } from '../sources/rates/ecb.ts';
 import type { ReadOptions } from '../sources/schema/options.ts';
 import type { AnyCatalogueAdapter, ClusterAdapter } from '../sources/source.ts';
@@ -32,4 +33,5 @@ export type SourceConfig =
       readonly rules: ClusterRules;
       readonly options?: ReadOptions;
     })
-  | (SourceBase & { readonly kind: 'rates'; readonly adapter: typeof ecb });
+  | (SourceBase & { readonly kind: 'rates'; readonly adapter: typeof ecb })
+  | (SourceBase & { readonly kind: 'lifecycles'; readonly adapter: typeof endoflife });

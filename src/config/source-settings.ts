@@ -25,7 +25,7 @@ const SECRETS: ReadonlySet<string> = new Set(['token', 'clientSecret', 'apiKey']
 
 export function sourceSettings(source: NamedSource, settings: Settings, env: Environment): SourceSetting[] {
   const { id, kind, adapter, maxAge } = source;
-  const entry = kind === 'rates' ? undefined : source.entry;
+  const entry = 'entry' in source ? source.entry : undefined;
   const inEntry: Readonly<Record<string, unknown>> = entry ?? {};
   const file = settings.FLEETBOOK_CONFIG ?? '';
   const given = (name: string, value: unknown, fallback: string | null | undefined, field = name) =>
@@ -33,7 +33,7 @@ export function sourceSettings(source: NamedSource, settings: Settings, env: Env
     byDefault(field, fallback);
   return [
     given('url', entry?.url, 'baseUrl' in adapter ? adapter.baseUrl : undefined),
-    ...(kind === 'rates' ? [] : secrets(source, file, env)),
+    ...(kind === 'rates' || kind === 'lifecycles' ? [] : secrets(source, file, env)),
     given('schedule', entry?.schedule, adapter.schedule),
     given('maxAge', entry?.maxAge, String(maxAge)),
     ...Object.entries(optionDefaults(adapter)).map(([name, fallback]) =>
@@ -46,7 +46,7 @@ export function sourceSettings(source: NamedSource, settings: Settings, env: Env
 
 /** Returns the credentials and the API key. An entry without credentials that replaces a default source uses its variables. */
 function secrets(
-  { id, kind, adapter, entry }: Exclude<NamedSource, { kind: 'rates' }>,
+  { id, kind, adapter, entry }: Exclude<NamedSource, { kind: 'rates' | 'lifecycles' }>,
   file: string,
   env: Environment,
 ): SourceSetting[] {

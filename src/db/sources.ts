@@ -10,6 +10,7 @@ import {
   databasePlans,
   exchangeRates,
   heldBatches,
+  lifecycles,
   lineage,
   machines,
   quarantinedRows,
@@ -123,10 +124,11 @@ export async function sourceStatus(db: Database): Promise<SourceStatus[]> {
       (select json_build_object(${sql.raw(STATUS_FIELDS)}) from ${syncRuns} r
         where r.source_id = ${id} and r.outcome not in ('running', 'superseded', 'cancelled') order by r.id desc limit 1) as "lastEnded",
       case when ${kind} = 'rates' then 'exchange rates' when ${kind} = 'clusters' then 'clusters'
+        when ${kind} = 'lifecycles' then 'release cycles'
         when of_plans.known > 0 then 'database plans' else 'machines' end as counted,
-      case when ${kind} = 'rates' then of_rates.count
+      case when ${kind} = 'rates' then of_rates.count when ${kind} = 'lifecycles' then of_cycles.count
         else coalesce(of_plans.known, of_machines.known + coalesce(of_clusters.count, 0)) end as known,
-      case when ${kind} = 'rates' then of_rates.count
+      case when ${kind} = 'rates' then of_rates.count when ${kind} = 'lifecycles' then of_cycles.count
         else coalesce(of_plans.published, of_machines.published + coalesce(of_clusters.count, 0)) end as published,
       (select count(*)::int from ${quarantinedRows} where ${quarantinedRows.sourceId} = ${id}) as quarantined,
       held.count as held, ${rfc3339(sql`held.since`)} as "heldSince",
@@ -137,6 +139,9 @@ export async function sourceStatus(db: Database): Promise<SourceStatus[]> {
       select count(*)::int as known, (count(*) - count(${machines.excludedReason}))::int as published
       from ${machines} where ${machines.sourceId} = ${id} and ${machines.retiredAt} is null
     ) of_machines
+    cross join lateral (
+      select count(*)::int as count from ${lifecycles} where ${lifecycles.sourceId} = ${id}
+    ) of_cycles
     cross join lateral (
       select count(*)::int as count, min(${heldBatches.heldSince}) as since
       from ${heldBatches} where ${heldBatches.sourceId} = ${id} and ${heldBatches.status} = 'pending'

@@ -1,3 +1,4 @@
+import type { Software } from './engine.ts';
 import type { MemoryUnit } from './machine.ts';
 import type { SourcePrice } from './prices/price.ts';
 
@@ -80,14 +81,18 @@ export interface DescribedCluster {
   readonly machine?: ReportedMachine | undefined;
   /** Absent if the source does not describe disks; empty if the cluster has none. */
   readonly disks?: readonly DescribedDisk[] | undefined;
+  readonly software?: Software | undefined;
   /** UTC, `YYYY-MM-DDTHH:MM:SS.ffffff`: a text, because a Date drops the microseconds. */
   readonly createdAt: string;
 }
 
 /** A cluster that is ready to be stored, before the search for its provider, region and machine. */
 export interface ReportedCluster
-  extends Complete<Omit<DescribedCluster, 'tenant' | 'slug' | 'providerName' | 'region' | 'disks'>> {
+  extends Complete<
+    Omit<DescribedCluster, 'tenant' | 'slug' | 'providerName' | 'region' | 'disks' | 'software'>
+  > {
   readonly slug?: string;
+  readonly software?: Software;
   readonly region: { readonly code: string; readonly name: string };
   readonly disks: readonly ReportedDisk[];
 }

@@ -20,7 +20,12 @@ export function originInWords(setting: SourceSetting): string {
 }
 
 /** The rows that the status of a source counts, by its kind. A catalogue without machines has plans of databases. */
-export const COUNTED = { catalogue: 'machines', clusters: 'clusters', rates: 'exchange rates' } as const;
+export const COUNTED = {
+  catalogue: 'machines',
+  clusters: 'clusters',
+  rates: 'exchange rates',
+  lifecycles: 'release cycles',
+} as const;
 export type Counted = (typeof COUNTED)[keyof typeof COUNTED] | 'database plans';
 
 export interface Disabling {

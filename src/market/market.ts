@@ -31,6 +31,7 @@ export {
 export {
   type Marks,
   type PriceHistory,
+  readMarks,
   readPriceHistory,
   type StoredCluster,
   type StoredMachine,

@@ -38,7 +38,7 @@ export function applyClusterDefaults(
 }
 
 function completed(described: DescribedCluster, organization: string, rules: ClusterRules): ReportedCluster {
-  const { key, name, slug, status, shards, replicas, createdAt } = described;
+  const { key, name, slug, status, shards, replicas, software, createdAt } = described;
   const { defaults } = rules;
   const spelled =
     described.provider ?? defaults.provider ?? unusable('provider is missing; name one in defaults.provider');
@@ -64,6 +64,7 @@ function completed(described: DescribedCluster, organization: string, rules: Clu
     },
     machine,
     disks: disksOf(described, rules).map((disk, index) => diskOf(disk, `disks[${index}]`, rules)),
+    ...(software === undefined ? {} : { software }),
     createdAt,
   };
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { DescribedCluster, DescribedDisk } from '../domain/cluster.ts';
-import { amount, invalid, label, oneOf, quantity, utcMicroseconds } from './schema/fields.ts';
+import { engineNamed, type Software } from '../domain/engine.ts';
+import { amount, endTime, invalid, label, oneOf, quantity, utcMicroseconds } from './schema/fields.ts';
 import { orRejected, rejectedRow } from './schema/items.ts';
 import { readRow } from './schema/rows.ts';
 import { badAnswer, type ClusterItem } from './source.ts';
@@ -38,6 +39,40 @@ export function describedDisk(row: z.infer<typeof DiskRow>, currency: string): D
 export function disksOfGib(size: number | null | undefined): readonly DescribedDisk[] | undefined {
   if (size == null) return undefined;
   return size === 0 ? [] : [{ type: {}, size, unit: 'GiB' }];
+}
+
+/**
+ * An engine or a version. The contract does not have them, so another value is unknown instead of a problem of the row; what an
+ * organization pays for stays visible.
+ */
+export const softwareText = label
+  .refine((text) => text.length <= 100)
+  .nullish()
+  .catch(undefined);
+
+/** The end of a version's support by the provider, with the same rule. */
+export const softwareEnd = endTime.nullish().catch(undefined);
+
+type Stated = { readonly [Field in keyof Software]?: string | null | undefined };
+
+/** Returns what runs on a cluster. @param stated in the source's own words; `endOfLife` as `endTime` returns it */
+export function softwareOf({ engine, version, endOfLife }: Stated): Software | undefined {
+  const known = {
+    ...(engine == null ? {} : { engine: engineNamed(engine) }),
+    ...(version == null ? {} : { version }),
+    ...(endOfLife == null ? {} : { endOfLife: endOfLife.slice(0, 10) }),
+  };
+  return Object.keys(known).length === 0 ? undefined : known;
+}
+
+/** Returns the version in a container image's tag, e.g. `18.1` of `postgresql:18.1-system-trixie`; undefined for `latest`. */
+export function versionOfImage(image: string | null | undefined): string | undefined {
+  const name = (image ?? '').split('@')[0]?.split('/').at(-1) ?? '';
+  return versionOfTag(name.includes(':') ? name.slice(name.indexOf(':') + 1) : undefined);
+}
+
+export function versionOfTag(tag: string | null | undefined): string | undefined {
+  return /^v?(\d{1,5}(?:\.\d{1,7}){0,4})(?=$|[-.+_])/.exec(tag ?? '')?.[1];
 }
 
 export function clusterItem(key: string, read: () => DescribedCluster): ClusterItem {

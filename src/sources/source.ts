@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { DescribedCluster } from '../domain/cluster.ts';
 import type { OfferedPlan } from '../domain/database-plan.ts';
 import { PlainFailure } from '../domain/errors.ts';
+import type { Cycle } from '../domain/lifecycle.ts';
 import type { Offer, SourceMemoryUnit } from '../domain/machine.ts';
 import type { MachineFacts } from '../domain/machine-facts.ts';
 import type { ReferenceRates } from '../domain/prices/exchange-rates.ts';
@@ -139,6 +140,9 @@ export interface JsonRequest {
 }
 
 export type RatesReading = (ReferenceRates & { readonly validator?: Validator }) | Unmodified;
+
+/** A release cycle, or a row that is not one. */
+export type CycleItem = { readonly kind: 'cycle'; readonly cycle: Cycle } | RejectedRow;
 
 export interface StreamAnswer {
   /**

@@ -35,6 +35,7 @@ export interface Guard {
     | 'removed'
     | 'added'
     | 'repriced'
+    | 'redated'
     | 'price_ratio'
     | 'unit_flip'
     | 'duplicates'

@@ -66,6 +66,7 @@ export const clusterCase: ClusterCase = {
       replicas: 2,
       machine: { name: 'business-32', cpu: 4, ram: 32, ramUnit: 'Binary' },
       disks: [{ type: {}, size: 1120, unit: 'GiB' }],
+      software: { engine: 'clickhouse' },
       createdAt: '2024-03-05T09:17:42.301877',
     },
     {
@@ -80,6 +81,7 @@ export const clusterCase: ClusterCase = {
       replicas: 2,
       machine: { name: 'business-4', cpu: 1, ram: 4, ramUnit: 'Binary' },
       disks: [{ type: {}, size: 80, unit: 'GiB' }],
+      software: { engine: 'postgresql', version: '16.4' },
       createdAt: '2021-11-10T18:18:22.000000',
     },
     {
@@ -93,6 +95,7 @@ export const clusterCase: ClusterCase = {
       replicas: 1,
       machine: { name: 'startup-8', cpu: 2, ram: 8, ramUnit: 'Binary' },
       disks: [{ type: {}, size: 175, unit: 'GiB' }],
+      software: { engine: 'mysql' },
       createdAt: '2025-06-30T22:05:00.000000',
     },
     {
@@ -105,6 +108,7 @@ export const clusterCase: ClusterCase = {
       replicas: 1,
       machine: { name: 'hobbyist' },
       disks: [],
+      software: { engine: 'valkey' },
       createdAt: '2026-02-28T23:59:59.900000',
     },
   ],

@@ -56,6 +56,7 @@ export const clusterCase: ClusterCase = {
       shards: 1,
       replicas: 3,
       machine: { name: '16 GiB', cpu: 4, ram: 16, ramUnit: 'Binary' },
+      software: { engine: 'clickhouse', version: '25.8' },
       createdAt: '2025-11-21T06:23:50.000000',
     },
     {
@@ -68,6 +69,7 @@ export const clusterCase: ClusterCase = {
       shards: 1,
       replicas: 1,
       machine: { name: '8 GiB', cpu: 2, ram: 8, ramUnit: 'Binary' },
+      software: { engine: 'clickhouse', version: '25.8' },
       createdAt: '2025-03-02T17:45:00.123000',
     },
     {
@@ -80,6 +82,7 @@ export const clusterCase: ClusterCase = {
       shards: 1,
       replicas: 2,
       machine: { name: '32 GiB', cpu: 8, ram: 32, ramUnit: 'Binary' },
+      software: { engine: 'clickhouse', version: '25.8' },
       createdAt: '2024-09-09T12:00:00.000000',
     },
     {
@@ -91,6 +94,7 @@ export const clusterCase: ClusterCase = {
       status: 'Stopped',
       shards: 1,
       replicas: 2,
+      software: { engine: 'clickhouse', version: '25.8' },
       createdAt: '2023-01-12T08:31:00.000000',
     },
   ],

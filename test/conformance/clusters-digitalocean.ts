@@ -44,6 +44,7 @@ export const clusterCase: ClusterCase = {
       replicas: 2,
       machine: { name: 'db-s-2vcpu-4gb', cpu: 2, ram: 4, ramUnit: 'Binary' },
       disks: [{ type: {}, size: 60, unit: 'GiB' }],
+      software: { engine: 'postgresql', version: '16.4', endOfLife: '2028-11-09' },
       createdAt: '2024-03-05T09:17:42.000000',
     },
     {
@@ -56,6 +57,7 @@ export const clusterCase: ClusterCase = {
       shards: 1,
       replicas: 1,
       machine: { name: 'so1_5-4vcpu-32gb', cpu: 4, ram: 32, ramUnit: 'Binary' },
+      software: { engine: 'valkey', version: '8' },
       createdAt: '2025-09-30T22:05:00.123000',
     },
     {
@@ -69,6 +71,7 @@ export const clusterCase: ClusterCase = {
       replicas: 3,
       machine: { name: 'm3-2vcpu-16gb', cpu: 2, ram: 16, ramUnit: 'Binary' },
       disks: [],
+      software: { engine: 'opensearch', version: '2' },
       createdAt: '2026-02-28T23:59:59.000000',
     },
   ],

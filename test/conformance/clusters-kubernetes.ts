@@ -142,6 +142,7 @@ export const clusterCase: ClusterCase = {
       replicas: 3,
       machine: { name: 'e2-standard-2', cpu: 1, ram: 1, ramUnit: 'Binary' },
       disks: [{ type: { name: 'pd-ssd' }, size: 10, unit: 'GiB' }],
+      software: { engine: 'clickhouse-keeper' },
       createdAt: '2026-04-02T12:20:00.000000',
     },
     {
@@ -159,6 +160,7 @@ export const clusterCase: ClusterCase = {
         { type: { name: 'pd-ssd' }, size: 200, unit: 'GiB' },
         { type: {}, size: 0.5, unit: 'GB' },
       ],
+      software: { engine: 'clickhouse', version: '25.8' },
       createdAt: '2026-04-02T12:30:00.000000',
     },
     {
@@ -176,6 +178,7 @@ export const clusterCase: ClusterCase = {
         { type: { name: 'gp3' }, size: 150, unit: 'GiB' },
         { type: {}, size: 10, unit: 'GB' },
       ],
+      software: { engine: 'clickhouse', version: '25.8' },
       createdAt: '2026-02-14T10:11:26.000000',
     },
     {
@@ -193,6 +196,7 @@ export const clusterCase: ClusterCase = {
         { type: { name: 'hcloud-volumes' }, size: 20, unit: 'GiB' },
         { type: { name: 'slow' }, size: 1000, unit: 'GB' },
       ],
+      software: { engine: 'postgresql', version: '18.0' },
       createdAt: '2026-03-01T08:00:00.000000',
     },
   ],

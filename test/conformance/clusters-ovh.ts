@@ -87,6 +87,7 @@ export const clusterCase: ClusterCase = {
       replicas: 2,
       machine: { name: 'db1-7', cpu: 2, ram: 7, ramUnit: 'Decimal' },
       disks: [{ type: { name: 'high-speed' }, size: 160, unit: 'GB' }],
+      software: { engine: 'postgresql', version: '16' },
       createdAt: '2024-03-05T09:17:42.301877',
     },
     {
@@ -100,6 +101,7 @@ export const clusterCase: ClusterCase = {
       replicas: 1,
       machine: { name: 'b3-16', cpu: 4, ram: 16, ramUnit: 'Decimal' },
       disks: [{ type: {}, size: 100, unit: 'GB' }],
+      software: { engine: 'valkey' },
       createdAt: '2026-02-28T23:59:59.900000',
     },
   ],

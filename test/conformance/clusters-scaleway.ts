@@ -112,6 +112,7 @@ export const clusterCase: ClusterCase = {
       replicas: 3,
       machine: { name: 'db-gp-xs', cpu: 4, ram: 16, ramUnit: 'Decimal' },
       disks: [{ type: { name: 'sbs_5k' }, size: 150, unit: 'GB' }],
+      software: { engine: 'postgresql', version: '16' },
       createdAt: '2024-03-05T09:17:42.301877',
     },
     {
@@ -125,6 +126,7 @@ export const clusterCase: ClusterCase = {
       replicas: 1,
       machine: { name: 'db-dev-s', cpu: 2, ram: 2, ramUnit: 'Decimal' },
       disks: [{ type: { name: 'lssd' }, size: 5, unit: 'GB' }],
+      software: { engine: 'mysql', version: '8' },
       createdAt: '2026-01-08T12:00:00.000000',
     },
     {
@@ -138,6 +140,7 @@ export const clusterCase: ClusterCase = {
       replicas: 3,
       machine: { name: 'MGDB-PLAY2-NANO', cpu: 2, ram: 8, ramUnit: 'Binary' },
       disks: [{ type: { name: 'sbs_15k' }, size: 25, unit: 'GB' }],
+      software: { engine: 'mongodb', version: '7.0' },
       createdAt: '2026-02-28T23:59:59.900000',
     },
     {
@@ -151,6 +154,7 @@ export const clusterCase: ClusterCase = {
       replicas: 1,
       machine: { name: 'RED1-S', cpu: 4, ram: 12, ramUnit: 'Decimal' },
       disks: [],
+      software: { engine: 'redis', version: '7.2.5' },
       createdAt: '2025-09-30T22:05:00.000000',
     },
     {
@@ -164,6 +168,7 @@ export const clusterCase: ClusterCase = {
       replicas: 1,
       machine: { name: 'RED1-OLD' },
       disks: [],
+      software: { engine: 'redis', version: '7.2.5' },
       createdAt: '2023-01-12T08:31:00.000000',
     },
   ],

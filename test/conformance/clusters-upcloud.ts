@@ -54,6 +54,7 @@ export const clusterCase: ClusterCase = {
       replicas: 2,
       machine: { name: '2x2xCPU-4GB-50GB', cpu: 2, ram: 4, ramUnit: 'Binary' },
       disks: [{ type: {}, size: 70, unit: 'GiB' }],
+      software: { engine: 'mysql', version: '8.4.8' },
       createdAt: '2021-08-25T08:47:06.000000',
     },
     {
@@ -67,6 +68,7 @@ export const clusterCase: ClusterCase = {
       replicas: 3,
       machine: { name: 'rdb.standard.2CPU-8GB', cpu: 2, ram: 8, ramUnit: 'Binary' },
       disks: [{ type: {}, size: 120, unit: 'GiB' }],
+      software: { engine: 'postgresql' },
       createdAt: '2026-01-08T12:00:00.500000',
     },
     {
@@ -78,6 +80,7 @@ export const clusterCase: ClusterCase = {
       shards: 1,
       replicas: 1,
       machine: { name: '1x1xCPU-2GB', cpu: 1, ram: 2, ramUnit: 'Binary' },
+      software: { engine: 'valkey' },
       createdAt: '2025-06-30T22:05:00.000000',
     },
     {
@@ -89,6 +92,7 @@ export const clusterCase: ClusterCase = {
       shards: 1,
       replicas: 3,
       machine: { name: 'startup-4' },
+      software: { engine: 'opensearch' },
       createdAt: '2025-09-11T07:37:02.000000',
     },
   ],

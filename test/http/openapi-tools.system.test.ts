@@ -15,6 +15,7 @@ import type { ExportReader } from '../../src/features/exports/routes.ts';
 import { exportsApi } from '../../src/features/exports/routes.ts';
 import { FeedTail } from '../../src/features/feed/follow-changes.ts';
 import { feedApi } from '../../src/features/feed/routes.ts';
+import { lifecycleApi } from '../../src/features/lifecycle/routes.ts';
 import { searchApi } from '../../src/features/search/routes.ts';
 import { listen, testApi } from './harness.ts';
 import { memorySearch } from './readers.ts';
@@ -47,6 +48,7 @@ beforeAll(async () => {
         feedApi(feed),
         costsApi(costs, prices),
         databasesApi(databases),
+        lifecycleApi({ documents: { postgres: nothing } }),
       ],
     }),
   );

@@ -48,7 +48,17 @@ const requests = fc.record({
   member: fc.nat(),
   other: fc.nat(),
   reader: fc.nat(),
-  target: fc.constantFrom('list', 'list', 'one', 'one', 'one', 'machines', 'region of another'),
+  target: fc.constantFrom(
+    'list',
+    'list',
+    'one',
+    'one',
+    'one',
+    'details',
+    'lifecycle',
+    'machines',
+    'region of another',
+  ),
   slug: fc.constantFrom(...SLUGS, NO_SLUG),
   method: fc.constantFrom('GET', 'GET', 'GET', 'HEAD'),
   encoding: fc.constantFrom('identity', 'gzip', 'br', undefined),
@@ -69,6 +79,14 @@ type TestRequest = typeof requests extends fc.Arbitrary<infer T> ? T : never;
 
 const pick = <T>(list: readonly T[], index: number): T =>
   list[index % list.length] ?? expect.unreachable('an empty list');
+
+type Shown = { readonly slug: string } | { readonly cluster: { readonly slug: string } };
+
+/** Returns the slugs in an answer of any operation about clusters. */
+const slugsIn = (found: Shown | readonly Shown[] | { readonly clusters: readonly Shown[] }): string[] => {
+  const rows = 'clusters' in found ? found.clusters : [found].flat();
+  return rows.map((row) => ('cluster' in row ? row.cluster.slug : row.slug));
+};
 
 /** An API on a real socket, whose reader reaches both servers through the proxies. */
 async function serve(closing: AsyncDisposableStack, reader: TestReader): Promise<number> {
@@ -145,7 +163,7 @@ it('no byte of one organization is in an answer to another, for warm, cold, swap
       if (sent.method === 'GET' && answer.status === 200) expect(answer.body).toBe('[]');
       return;
     }
-    if (sent.target === 'one' && !member.slugs.includes(sent.slug)) {
+    if ((sent.target === 'one' || sent.target === 'details') && !member.slugs.includes(sent.slug)) {
       expect(answer.status).toBe(404);
       if (sent.method === 'GET') {
         const { instance, ...problem } = JSON.parse(answer.body);
@@ -171,9 +189,8 @@ it('no byte of one organization is in an answer to another, for warm, cold, swap
     owners.set(tag, member);
     tags.set(member, tag);
     if (sent.method === 'HEAD') return;
-    const found = JSON.parse(answer.body);
-    const slugs = (Array.isArray(found) ? found : [found]).map(({ slug }: { slug: string }) => slug);
-    expect(slugs.sort()).toEqual(sent.target === 'list' ? [...member.slugs].sort() : [sent.slug]);
+    const isOfAll = sent.target === 'list' || sent.target === 'lifecycle';
+    expect(slugsIn(JSON.parse(answer.body)).sort()).toEqual(isOfAll ? [...member.slugs].sort() : [sent.slug]);
   }
 
   async function send(members: readonly Member[], sent: TestRequest): Promise<void> {
@@ -183,6 +200,8 @@ it('no byte of one organization is in an answer to another, for warm, cold, swap
     const path = {
       list: '/v1/clusters',
       one: `/v1/clusters/${encodeURIComponent(sent.slug)}`,
+      details: `/v1/clusters/${encodeURIComponent(sent.slug)}/details`,
+      lifecycle: '/v1/lifecycle',
       machines: `/v1/machines?provider=${provider}&region=${region}`,
       'region of another': `/v1/machines?provider=${provider}&region=${other.regionId}`,
     }[sent.target];

@@ -94,20 +94,25 @@ export interface ClusterFields {
   /** `YYYY-MM-DDTHH:MM:SS.ffffff` */
   readonly createdAt?: string;
   readonly disks?: number;
+  readonly engine?: string;
+  readonly version?: string;
+  /** `YYYY-MM-DD` */
+  readonly endOfLife?: string;
 }
 
 export async function addCluster(sql: Sql, organizationId: number, fields: ClusterFields): Promise<number> {
   const { slug, name = slug, source, regionId, machineId, disks = 1 } = fields;
   const { createdAt = '2022-02-14T10:11:26.567713' } = fields;
+  const { engine = null, version = null, endOfLife = null } = fields;
   const hash = createHash('sha256').update(slug).digest();
   const [row] = await sql<{ id: number }[]>`
     with creator as (
       insert into users (organization_id, first_name, last_name) values (${organizationId}, 'Ann', ${slug}) returning id
     ), added as (
       insert into clusters (organization_id, source_id, source_key, source_hash, slug, name, region_id, machine_id,
-                            user_id, status, shards, replicas, created_at, added_by)
+                            user_id, status, shards, replicas, engine, version, end_of_life, created_at, added_by)
       select ${organizationId}, ${source}, ${slug}, ${hash}, ${slug}, ${name}, ${regionId}, ${machineId}, id, 'Active',
-             3, 1, ${createdAt}::text::timestamp, 1 from creator
+             3, 1, ${engine}, ${version}, ${endOfLife}::text::date, ${createdAt}::text::timestamp, 1 from creator
       returning id
     ), raised as (
       update organizations set clusters_version = clusters_version + 1 where id = ${organizationId}

@@ -15,6 +15,7 @@ import { costsApi } from '../../src/features/costs/routes.ts';
 import { databasesApi } from '../../src/features/databases/routes.ts';
 import { FeedTail } from '../../src/features/feed/follow-changes.ts';
 import { feedApi } from '../../src/features/feed/routes.ts';
+import { lifecycleApi } from '../../src/features/lifecycle/routes.ts';
 import { ReplicaReads } from '../../src/features/replica/reads.ts';
 import { replicaOf } from '../../src/features/replica/replica.ts';
 import { type SearchAnswers, searchAnswers } from '../../src/features/search/answers.ts';
@@ -258,6 +259,7 @@ function openReader({
       feedApi(feed),
       costsApi(costs, prices),
       databasesApi({ documents, catalogue: searchable }),
+      lifecycleApi({ documents, now: options.now }),
     ],
     searchCounts: () => searchable.counts,
     tokens: tokenVerifier(documents, {

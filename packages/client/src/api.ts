@@ -1182,6 +1182,120 @@ export type DatabaseWithHistory = {
     readonly to: string | null;
   }[];
 };
+export type ReleaseCycle = {
+  /** @description The releases that are supported together, e.g. `16` of PostgreSQL or `8.4` of MySQL */
+  readonly name: string;
+  /**
+   * Format: date
+   * @description First release; null: unknown
+   */
+  readonly released_on: string | null;
+  /**
+   * Format: date
+   * @description End of the phase in which more than security fixes are released; null: there is none, or no end is announced
+   */
+  readonly active_until: string | null;
+  /**
+   * Format: date
+   * @description End of the community’s support, its last day; null: none is announced
+   */
+  readonly end_of_life: string | null;
+  /**
+   * Format: date
+   * @description End of the publisher’s paid support after that; null: there is none
+   */
+  readonly extended_until: string | null;
+  /** @description The newest release of the cycle; null: unknown */
+  readonly latest: string | null;
+  /** @description The page of endoflife.date about the engine */
+  readonly link: string;
+};
+export type ClusterDetails = {
+  readonly cluster: {
+    /** @description Slug */
+    readonly slug: string;
+    /** @description Cluster name */
+    readonly name: string;
+    /** @description Status */
+    readonly status: string;
+    readonly provider: {
+      /**
+       * Format: int32
+       * @description Provider id
+       */
+      readonly id: number;
+      /** @description Provider name */
+      readonly name: string;
+    };
+    readonly region: {
+      /** @description Region name */
+      readonly name: string;
+      /** @description Region code */
+      readonly code: string;
+    };
+  };
+  /** @description The database, e.g. `postgresql`; an engine that Fleetbook does not know has the provider’s own word. Null: the source does not state it */
+  readonly engine: string | null;
+  /** @description As the source states it, e.g. `16.4`; null: it does not */
+  readonly version: string | null;
+  /**
+   * @description `ended`: the last supported day has passed; `supported`: it has not; `unknown`: see `reason`
+   * @enum {string}
+   */
+  readonly state: 'ended' | 'supported' | 'unknown';
+  /**
+   * Format: date
+   * @description The last day on which the version is supported; null: see `reason`
+   */
+  readonly end_of_life: string | null;
+  /** @description Days from today in UTC to `end_of_life`, negative after it */
+  readonly days_left: number | null;
+  /** @description Who states `end_of_life`: the name of the provider, which has priority, or `endoflife.date` */
+  readonly stated_by: string | null;
+  /** @description The release cycle of the version; null if none is known */
+  readonly cycle: ReleaseCycle | null;
+  /** @description Why `end_of_life` is null. `no_engine`, `no_version`: the source of the cluster does not state it; `engine_not_covered`: endoflife.date is not read for the engine; `no_lifecycles`: no source of lifecycles was read; `version_too_short`: the version may be of several cycles, as MySQL `8` of 8.0 to 8.4; `no_cycle`: no cycle has the version; `not_announced`: the cycle is supported without an announced end. Null for an ended cycle whose day is unknown */
+  readonly reason:
+    | (
+        | 'no_engine'
+        | 'no_version'
+        | 'engine_not_covered'
+        | 'no_lifecycles'
+        | 'version_too_short'
+        | 'no_cycle'
+        | 'not_announced'
+      )
+    | null;
+};
+export type LifecyclePage = {
+  /** @description The days of the question */
+  readonly within: number;
+  /**
+   * Format: date
+   * @description The day in UTC that counts as today
+   */
+  readonly today: string;
+  /**
+   * Format: date-time
+   * @description When the release cycles were last read; null: never
+   */
+  readonly lifecycles_read_at: string | null;
+  /** @description Of all pages */
+  readonly totals: {
+    /** @description All clusters that meet the filter */
+    readonly clusters: number;
+    /** @description Of them, those whose version has ended */
+    readonly ended: number;
+    /** @description Those whose version ends within the days */
+    readonly ending: number;
+    /** @description Those whose end cannot be told */
+    readonly unknown: number;
+  };
+  /** @description Ended and ending ones, the earliest first, then unknown ones; equal ones by slug */
+  readonly clusters: readonly ClusterDetails[];
+  /** @description Cursor of the next page; null on the last page */
+  readonly next: string | null;
+};
 export type MachineWithFacts = {
   /**
    * Format: int32
@@ -1754,6 +1868,58 @@ export type GetDatabaseQuery = {
    * @default false
    */
   readonly history?: boolean;
+};
+export type ListLifecycleQuery = {
+  /**
+   * @description Days from today: clusters whose version ends by then. Ended ones are always listed
+   * @default 180
+   */
+  readonly within?: number;
+  /** @description Engines */
+  readonly engine?:
+    | (
+        | 'alloydbomni'
+        | 'cassandra'
+        | 'clickhouse'
+        | 'clickhouse-keeper'
+        | 'dragonfly'
+        | 'elasticsearch'
+        | 'influxdb'
+        | 'kafka'
+        | 'm3db'
+        | 'mariadb'
+        | 'mongodb'
+        | 'mysql'
+        | 'opensearch'
+        | 'postgresql'
+        | 'redis'
+        | 'valkey'
+      )
+    | readonly (
+        | 'alloydbomni'
+        | 'cassandra'
+        | 'clickhouse'
+        | 'clickhouse-keeper'
+        | 'dragonfly'
+        | 'elasticsearch'
+        | 'influxdb'
+        | 'kafka'
+        | 'm3db'
+        | 'mariadb'
+        | 'mongodb'
+        | 'mysql'
+        | 'opensearch'
+        | 'postgresql'
+        | 'redis'
+        | 'valkey'
+      )[];
+  /**
+   * @description Most clusters of the answer
+   * @default 100
+   */
+  readonly limit?: number;
+  /** @description Start of the page: `next` of the previous page, with the same other parameters */
+  readonly cursor?: string;
 };
 export type ListChangesQuery = {
   /** @description Cursor: the answer has the changes behind it. Without it the answer names the end of the feed */

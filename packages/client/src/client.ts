@@ -6,11 +6,13 @@ import type {
   ChangePage,
   Cluster,
   ClusterCost,
+  ClusterDetails,
   CostHistory,
   Costs,
   DatabasePage,
   DatabaseWithHistory,
   ExportFile,
+  LifecyclePage,
   Machine,
   MachineTerms,
   MachineWithFacts,
@@ -30,6 +32,7 @@ import type {
   DatabasesQuestion,
   ExportName,
   KarpenterQuestion,
+  LifecycleQuestion,
   RecommendQuestion,
   SearchPage,
   SearchQuestion,
@@ -106,6 +109,16 @@ export class FleetbookClient {
   /** Reads one cluster of the token's organization. @throws FleetbookProblem with status 404 for an unknown slug */
   cluster(slug: string, options: CallOptions = {}): Promise<Answer<Cluster>> {
     return this.#requests.json(`v1/clusters/${encodeURIComponent(slug)}`, {}, options);
+  }
+
+  /** Reads engine and version of a cluster, and the end of its support. */
+  clusterDetails(slug: string, options: CallOptions = {}): Promise<Answer<ClusterDetails>> {
+    return this.#ofCluster(slug, 'details', {}, options);
+  }
+
+  /** Reads one page of the clusters whose version has ended, ends within the days, or has an unknown end. */
+  lifecycle(question: LifecycleQuestion = {}, options: CallOptions = {}): Promise<Answer<LifecyclePage>> {
+    return this.#requests.json('v1/lifecycle', question, options);
   }
 
   /** Reads what a cluster costs, with every price and quantity. */

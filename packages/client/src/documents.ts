@@ -11,6 +11,7 @@ import type {
   ListClusterCostsQuery,
   ListCostsQuery,
   ListDatabasesQuery,
+  ListLifecycleQuery,
   ListMachineTermsQuery,
   Machine,
   MachineTerm,
@@ -52,6 +53,7 @@ export type DatabasesQuestion = Question<ListDatabasesQuery>;
 export type DatabaseQuestion = Question<GetDatabaseQuery>;
 export type KarpenterQuestion = Question<ExportKarpenterQuery> &
   Pick<ExportKarpenterQuery, 'provider' | 'region'>;
+export type LifecycleQuestion = Question<ListLifecycleQuery>;
 export type CostQuestion = Question<GetClusterCostQuery>;
 export type CostsQuestion = Question<ListCostsQuery>;
 export type CostHistoryQuestion = Question<ListClusterCostsQuery>;

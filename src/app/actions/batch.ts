@@ -13,6 +13,7 @@ import type { Decider } from '../../domain/operator.ts';
 import { type PreviewedCatalogue, previewCatalogue, syncCatalogue } from '../../sync/catalogue/catalogue.ts';
 import { type PreviewedClusters, previewClusters, syncClusters } from '../../sync/clusters/clusters.ts';
 import { currentPricing } from '../../sync/currency.ts';
+import { type PreviewedLifecycles, previewLifecycles, syncLifecycles } from '../../sync/lifecycles.ts';
 import type { SyncResult } from '../../sync/pipeline.ts';
 import { LiveRuns } from '../../sync/runs/live.ts';
 import type { RunCounts } from '../../sync/runs/run.ts';
@@ -92,6 +93,7 @@ export async function storeDecided(
       now,
       items: storableItems(store, decision),
     };
+    if (source.kind === 'lifecycles') return syncLifecycles(batch);
     return source.kind === 'catalogue'
       ? syncCatalogue({ ...batch, provider: await providerOf(store, source) })
       : syncClusters(batch);
@@ -105,10 +107,13 @@ async function* storableItems(store: Store, { batchId }: BatchDecision): AsyncGe
   }
 }
 
-export type Preview = PreviewedCatalogue | PreviewedClusters;
+export type Preview = PreviewedCatalogue | PreviewedClusters | PreviewedLifecycles;
 
 type PreviewedSource = Pick<SourceConfig, 'id' | 'limits'> &
-  (({ readonly kind: 'catalogue' } & ProvidedSource) | { readonly kind: 'clusters' | 'rates' });
+  (
+    | ({ readonly kind: 'catalogue' } & ProvidedSource)
+    | { readonly kind: 'clusters' | 'rates' | 'lifecycles' }
+  );
 
 /** Returns what a held batch would change now. @param limit rows of each kind of change; undefined for all */
 export async function previewHeld(
@@ -123,6 +128,7 @@ export async function previewHeld(
   const options = { store, sourceId: source.id, limit };
   const items = heldItems(store.db, batchId) as AsyncIterable<never>;
   const batch = { items, pricing, limits: source.limits };
+  if (source.kind === 'lifecycles') return previewLifecycles(options, batch);
   return source.kind === 'catalogue'
     ? previewCatalogue(options, { ...batch, now, provider: await providerOf(store, source) })
     : previewClusters(options, batch);

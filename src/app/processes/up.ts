@@ -276,6 +276,7 @@ async function firstSyncs(config: Config, store: Store): Promise<void> {
         catalogue: `${status.counted} published`,
         clusters: 'clusters',
         rates: 'currencies',
+        lifecycles: 'release cycles',
       }[status.kind];
       print(
         run.error && !status.verifiedAt

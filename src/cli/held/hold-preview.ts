@@ -64,12 +64,12 @@ function priceChange({ oldPrice, newPrice }: PreviewRow, currency: string): stri
 }
 
 function clusterRows(
-  { rows, organizations, totals }: Extract<Preview, { kind: 'clusters' }>,
+  { kind, rows, organizations, totals }: Exclude<Preview, { kind: 'catalogue' }>,
   limit: number | undefined,
 ): string {
   const shown = organizations.slice(0, limit);
   const table = alignedTable(
-    ['ORGANIZATION', 'GONE', 'CHANGED', 'NEW'],
+    [kind === 'clusters' ? 'ORGANIZATION' : 'ENGINE', 'GONE', 'CHANGED', 'NEW'],
     shown.map(({ organization, gone, changed, new: added }) => [
       organization,
       String(gone),
@@ -82,7 +82,11 @@ function clusterRows(
     (row) =>
       `${sign[row.change]} ${row.change}  ${row.organization}/${row.name} (${row.key})${fieldLines(row)}\n`,
   );
-  const more = moreLine(shown.length, organizations.length, 'organizations');
+  const more = moreLine(
+    shown.length,
+    organizations.length,
+    kind === 'clusters' ? 'organizations' : 'engines',
+  );
   return `${shown.length > 0 ? `${table}${more}\n` : ''}${inKinds(kindsOf(rows), rows, lines, totals)}`;
 }
 
@@ -94,6 +98,8 @@ function fieldLines({ change, fields }: ClusterPreviewRow): string {
       .join('');
   }
   const shown = new Map(fields.map(({ field, before, after }) => [field, before ?? after]));
-  const values = ['provider', 'region', 'status', 'machine'].flatMap((field) => shown.get(field) ?? []);
+  const values = ['provider', 'region', 'status', 'machine', 'released_on', 'latest'].flatMap(
+    (field) => shown.get(field) ?? [],
+  );
   return `: ${values.join(', ')}`;
 }

@@ -101,7 +101,7 @@ export async function diffOf(
 ): Promise<RunDiff> {
   if (kind === 'catalogue') return { of: 'machines', ...(await machinePages(db, { runId }, limit)) };
   if (kind === 'clusters') return { of: 'clusters', ...(await clusterPages(db, { runId }, limit)) };
-  return { of: 'rates' };
+  return { of: kind };
 }
 
 function runText(run: RunRecord, diff: RunDiff, width: number): string {
@@ -149,6 +149,7 @@ export function diffLines(run: RunRecord, diff: RunDiff, width: number): string 
     );
   }
   if (diff.of === 'rates') return rateLines(run);
+  if (diff.of === 'lifecycles') return '';
   const rest = unshown(run, diff);
   const more =
     rest === 0 ? '' : wrapped(`  and ${rest} changed only because an exchange rate changed`, width);

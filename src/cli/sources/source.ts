@@ -226,6 +226,8 @@ const shown = ({ kind, counted, verifiedAt, lastRunAt, places, rates }: Retireme
 function amountOf({ kind, counted, places, rates }: Retirement): string {
   if (kind === 'rates') return count(rates, 'exchange rate');
   const published = places.reduce((sum, place) => sum + place.published, 0);
+  if (kind === 'lifecycles')
+    return `${count(published, 'release cycle')} of ${count(places.length, 'engine')}`;
   return kind === 'catalogue'
     ? `${count(published, counted === 'machines' ? 'machine' : 'database plan')} in ${count(places.length, 'region')}`
     : `${count(published, 'cluster')} of ${count(places.length, 'organization')}`;
@@ -236,12 +238,13 @@ function previewText(retirement: Retirement, now: Date): string {
   const read =
     verifiedAt === null ? 'never read successfully' : `last read successfully ${ago(verifiedAt, now)}`;
   const ran = lastRunAt === null ? 'it has never run' : `its last run began ${ago(lastRunAt, now)}`;
-  const head =
-    kind === 'clusters' ? ['ORGANIZATION', 'CLUSTERS'] : ['REGION', counted.toUpperCase(), 'PUBLISHED'];
+  const isPlaced = kind === 'catalogue' || kind === 'rates';
+  const owner = kind === 'lifecycles' ? 'ENGINE' : 'ORGANIZATION';
+  const head = isPlaced ? ['REGION', counted.toUpperCase(), 'PUBLISHED'] : [owner, counted.toUpperCase()];
   const rows = places.map(({ place, known, published }) => [
     place,
     String(known),
-    ...(kind === 'clusters' ? [] : [String(published)]),
+    ...(isPlaced ? [String(published)] : []),
   ]);
   return [
     `${id}: ${amountOf(retirement)} would be unpublished (${read}, ${ran})\n`,

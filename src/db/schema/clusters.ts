@@ -47,6 +47,11 @@ export const clusters = pgTable(
     status: c.text('status').notNull(),
     shards: c.integer('shards').notNull(),
     replicas: c.integer('replicas').notNull(),
+    /** A word of the vocabulary in domain/engine.ts, else the source's own; null: unknown, like the next two. */
+    engine: c.text('engine'),
+    version: c.text('version'),
+    /** The end of this version's support that the source itself states. */
+    endOfLife: c.date('end_of_life', { mode: 'string' }),
     createdAt: c.timestamp('created_at', { withTimezone: false, precision: 6, mode: 'string' }).notNull(),
     missedRuns: c.smallint('missed_runs').notNull().default(0),
     retiredAt: instant('retired_at'),

@@ -31,7 +31,7 @@ export const alerts = pgTable(
   ],
 );
 
-export const WEBHOOK_EVENTS = ['clusters', 'prices', 'savings', 'stock'] as const;
+export const WEBHOOK_EVENTS = ['clusters', 'prices', 'savings', 'stock', 'lifecycle'] as const;
 
 /** The state that the last messages of a webhook reached. */
 export interface SeenState {
@@ -39,6 +39,8 @@ export interface SeenState {
   readonly prices?: Readonly<Record<string, string>>;
   /** The last run that flipped the stock of a source; 0 for none. */
   readonly stock?: number;
+  /** Clusters whose version has ended or ends soon: id, state and day. */
+  readonly lifecycle?: readonly string[];
   /** The clusters whose saving is above the threshold. `mark` changes with their prices. */
   readonly savings?: { readonly mark: string; readonly clusters: readonly number[] };
 }

@@ -15,7 +15,7 @@ import { amount, instant, reference } from './shared-columns.ts';
 /** A configured upstream. Each start of a run raises `fence`; only the run with the current fence may write. */
 export const sources = pgTable('sources', (c) => ({
   id: c.text('id').primaryKey(),
-  kind: c.text('kind', { enum: ['catalogue', 'clusters', 'rates'] }).notNull(),
+  kind: c.text('kind', { enum: ['catalogue', 'clusters', 'rates', 'lifecycles'] }).notNull(),
   adapter: c.text('adapter').notNull(),
   fence: c.bigint('fence', { mode: 'number' }).notNull().default(0),
   /** Start of the last good run: the freshness of clusters, exchange rates and providers. Regions have their own. */

@@ -28,7 +28,7 @@ export function exchangeRates(reference: ReferenceRates, published: string, toda
 /** The currencies of a source, by its configuration. */
 export interface PricedSource {
   readonly id: string;
-  readonly kind: 'catalogue' | 'clusters' | 'rates';
+  readonly kind: 'catalogue' | 'clusters' | 'rates' | 'lifecycles';
   /** The currency of a catalogue's prices; undefined if each row states its own. */
   readonly currency?: string | undefined;
   /** Of exchange rates: the currencies that CATALOGUE_RATES covers. */

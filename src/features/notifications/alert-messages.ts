@@ -125,6 +125,7 @@ const ACTIONS: Readonly<Record<KindAboutSource, (source: string, details: Detail
 /** Returns the page and the command that solve the alert. */
 export function actionOf(alert: Pick<Condition, 'kind' | 'subject'>, details: unknown): Action {
   const { kind, subject } = alert;
+  if (kind === 'version_ending') return { path: '/lifecycle', command: 'fleetbook alert list' };
   if (!isAboutSource(kind)) return OF_FLEETBOOK;
   return ACTIONS[kind](sourceOfAlert(alert) ?? subject, (details ?? {}) as Details);
 }

@@ -4,6 +4,7 @@ import { and, eq, inArray, sql } from '../../db/connection/drizzle.ts';
 import { type RowOf, rfc3339 } from '../../db/connection/statements.ts';
 import { type FoundDifferences, recentDifferences } from '../../db/differences.ts';
 import { type BatchRecord, whyHeld } from '../../db/held-batches.ts';
+import { type RunningVersion, runningVersions, storedLifecycles } from '../../db/lifecycles.ts';
 import {
   findProblems,
   isOlder,
@@ -18,6 +19,7 @@ import { alerts } from '../../db/schema.ts';
 import type { SourceStatus } from '../../db/sources.ts';
 import { dirtyDocumentCounts } from '../../db/versions.ts';
 import type { Condition } from '../../domain/alert.ts';
+import { isEnding, type Lifecycle, lifecycleOf } from '../../domain/lifecycle.ts';
 import { RETIREMENT_NOTICE_DAYS } from '../../domain/machine.ts';
 import { timeInWords } from '../../domain/machine-facts.ts';
 import type { Pause } from '../../domain/source.ts';
@@ -32,18 +34,19 @@ export async function findConditions(
   rules: AlertRules,
   now: Date,
 ): Promise<Condition[]> {
-  const [facts, dirty, differences, soldOut, retiring] = await Promise.all([
+  const [facts, dirty, differences, soldOut, retiring, ending] = await Promise.all([
     readSourceFacts(db, sources),
     dirtyDocumentCounts(db),
     recentDifferences(db),
     soldOutRegions(db, SOLD_OUT_SHARE, SOLD_OUT_AT_LEAST),
     findRetiringMachines(db, now),
+    findEndingVersions(db, now),
   ]);
   const maxAges = new Map(sources.map(({ id, maxAge }) => [id, maxAge]));
   const found = findProblems(sources, facts, now).flatMap((problem) =>
     conditionsOf(problem, facts, rules, maxAges.get(problem.source) ?? 0, now),
   );
-  found.push(...retiring);
+  found.push(...retiring, ...ending);
   found.push(...soldOut.filter(({ sourceId }) => maxAges.has(sourceId)).map(mostlySoldOut));
   const backlog = Object.values(dirty).reduce((sum, count) => sum + count, 0);
   if (backlog > rules.backlog)
@@ -203,6 +206,48 @@ async function findRetiringMachines(db: Database, now: Date): Promise<Condition[
     summary: `${provider} ${Date.parse(retiresAt) <= now.getTime() ? 'retired' : 'retires'} ${name} in ${regionCode} on ${timeInWords(retiresAt)}, and ${clusters} ${noun(clusters, 'cluster')} ${clusters === 1 ? 'runs' : 'run'} on it: ${first.join(', ')}${clusters > first.length ? ', …' : ''}; move them to another machine`,
     details: { machine: id, name, retiresAt, clusters, first },
   }));
+}
+
+interface EndingVersion {
+  readonly running: RunningVersion;
+  readonly lifecycle: Lifecycle;
+  /** Who ends what: `postgresql 13`, or `DigitalOcean postgresql 13` by a provider's own day. */
+  readonly subject: string;
+}
+
+/** Returns a condition for each version whose support ends soon, or has ended, while clusters run it. */
+async function findEndingVersions(db: Database, now: Date): Promise<Condition[]> {
+  const { cycles } = await storedLifecycles(db);
+  const today = now.toISOString().slice(0, 10);
+  const ending = (await runningVersions(db, NAMED)).flatMap((running): EndingVersion[] => {
+    const lifecycle = lifecycleOf(running, cycles, today);
+    if (!isEnding(lifecycle)) return [];
+    const { statedBy, cycle } = lifecycle;
+    const by = statedBy === 'provider' ? `${running.provider} ` : '';
+    const name = `${running.engine ?? 'unknown'} ${cycle?.name ?? running.version ?? 'unknown'}`;
+    return [{ running, lifecycle, subject: by + name }];
+  });
+  return [...Map.groupBy(ending, ({ subject }) => subject)].map(([subject, rows]) =>
+    endingVersion(subject, rows),
+  );
+}
+
+function endingVersion(subject: string, rows: readonly EndingVersion[]): Condition {
+  const days = rows.map(({ lifecycle }) => lifecycle.endOfLife).filter((day) => day !== null);
+  const endOfLife = days.toSorted()[0] ?? null;
+  const hasEnded = rows.some(({ lifecycle }) => lifecycle.state === 'ended');
+  const clusters = rows.reduce((sum, { running }) => sum + running.clusters, 0);
+  const first = rows
+    .flatMap(({ running }) => running.first)
+    .toSorted()
+    .slice(0, NAMED);
+  const when = endOfLife === null ? '' : ` on ${endOfLife}`;
+  return {
+    kind: 'version_ending',
+    subject,
+    summary: `the support of ${subject} ${hasEnded ? 'ended' : 'ends'}${when}, and ${clusters} ${noun(clusters, 'cluster')} ${clusters === 1 ? 'runs' : 'run'} it: ${first.join(', ')}${clusters > first.length ? ', …' : ''}; upgrade them`,
+    details: { endOfLife, hasEnded, clusters, first },
+  };
 }
 
 /** Returns what single runs did within the last hour and has no alert yet. Its alerts open and resolve at once. */

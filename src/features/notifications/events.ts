@@ -2,6 +2,7 @@
 import { type ClientDatabase, type Database, transactionOn } from '../../db/connection/client.ts';
 import { and, asc, eq, gt, isNull, lte, sql } from '../../db/connection/drizzle.ts';
 import { array, type RowOf } from '../../db/connection/statements.ts';
+import { runningClusters, storedLifecycles } from '../../db/lifecycles.ts';
 import { storedCurrency } from '../../db/prices/currency.ts';
 import { recentStockFlips } from '../../db/runs/stock-flips.ts';
 import {
@@ -12,6 +13,7 @@ import {
   type SeenState,
   type WEBHOOK_EVENTS,
 } from '../../db/schema.ts';
+import { isEnding, LIFECYCLE_DAYS, lifecycleOf } from '../../domain/lifecycle.ts';
 import {
   type BookForTerm,
   bookForTerm,
@@ -31,6 +33,7 @@ export interface WebhookMessage {
     | 'prices.changed'
     | 'savings.possible'
     | 'stock.flipped'
+    | 'lifecycle.ending'
     | 'webhook.test';
   /** When the worker found the events, RFC 3339. */
   readonly timestamp: string;
@@ -42,6 +45,7 @@ export type WebhookData =
   | PricesChanged
   | SavingsPossible
   | StockFlipped
+  | LifecycleEnding
   | { readonly organization: string };
 
 export interface ClustersChanged {
@@ -91,6 +95,26 @@ export interface SavingsPossible {
 export interface StockFlipped {
   readonly organization: string;
   readonly flips: readonly ProviderFlip[];
+}
+
+export interface LifecycleEnding {
+  readonly organization: string;
+  /** Days before the end at which a cluster is in a message. */
+  readonly within: number;
+  readonly clusters: readonly EndingCluster[];
+}
+
+/** A cluster whose version has ended, or ends within the days. A cluster is in a message again when its version has ended. */
+export interface EndingCluster {
+  readonly slug: string;
+  readonly provider: string;
+  readonly engine: string | null;
+  readonly version: string | null;
+  readonly state: 'ended' | 'supported';
+  /** The last supported day, `YYYY-MM-DD`; null if it has passed on an unknown day. */
+  readonly end_of_life: string | null;
+  /** The name of the provider, or `endoflife.date`. */
+  readonly stated_by: string | null;
 }
 
 /** A provider whose machines became sold out, or available, nearly all and at once. */
@@ -155,10 +179,19 @@ export async function collectEvents(db: ClientDatabase, id: number, now: Date): 
       : undefined;
     if (stock && stock.flips.length > 0)
       contents.push({ type: 'stock.flipped', data: { organization: slug, flips: stock.flips } });
+    const ending = webhook.events.includes('lifecycle')
+      ? await endingClusters(tx, webhook.organizationId, webhook.seen?.lifecycle, now)
+      : undefined;
+    for (const clusters of chunks(ending?.clusters ?? []))
+      contents.push({
+        type: 'lifecycle.ending',
+        data: { organization: slug, within: LIFECYCLE_DAYS.standard, clusters },
+      });
     const seen: SeenState = {
       ...(prices && { prices: prices.seen }),
       ...(savings?.seen && { savings: savings.seen }),
       ...(stock && { stock: stock.seen }),
+      ...(ending && { lifecycle: ending.seen }),
     };
     await store(tx, id, { position, seen }, contents, now);
     return contents.length;
@@ -361,4 +394,34 @@ async function flippedStock(
       })),
   );
   return { flips, seen };
+}
+
+/**
+ * Returns the clusters whose version has ended, or ends soon, since the last check. The first check reports those that exist.
+ * @param before undefined at the first check
+ */
+async function endingClusters(
+  db: Database,
+  organizationId: number,
+  before: SeenState['lifecycle'],
+  now: Date,
+): Promise<{ readonly clusters: readonly EndingCluster[]; readonly seen: readonly string[] }> {
+  const { cycles } = await storedLifecycles(db);
+  const today = now.toISOString().slice(0, 10);
+  const ending = (await runningClusters(db, organizationId)).flatMap((cluster) => {
+    const lifecycle = lifecycleOf(cluster, cycles, today);
+    const { state, endOfLife } = lifecycle;
+    if (state === 'unknown' || !isEnding(lifecycle)) return [];
+    const by = lifecycle.statedBy === 'provider' ? cluster.provider.name : 'endoflife.date';
+    return [{ cluster, state, endOfLife, by, key: `${cluster.id} ${state} ${endOfLife ?? ''}` }];
+  });
+  const known = new Set(before);
+  const clusters = ending
+    .filter(({ key }) => !known.has(key))
+    .map(({ cluster: { slug, provider, engine, version }, state, endOfLife, by }) => ({
+      ...{ slug, provider: provider.name, engine, version, state },
+      end_of_life: endOfLife,
+      stated_by: by,
+    }));
+  return { clusters, seen: ending.map(({ key }) => key) };
 }

@@ -4,6 +4,7 @@ import type { Environment, WithSections } from '../../config/config.ts';
 import { isHttpUrl } from '../../config/setting-values.ts';
 import { valuesOf } from '../../config/settings.ts';
 import { variable } from '../../config/sources-file.ts';
+import { LIFECYCLE_DAYS } from '../../domain/lifecycle.ts';
 import { RETIREMENT_NOTICE_DAYS } from '../../domain/machine.ts';
 import { FAILURES_IN_ROW } from '../../domain/source.ts';
 import { type Receiver, readSecret, SECRET_FORM } from './send.ts';
@@ -53,6 +54,7 @@ export function rulesInWords(rules: Pick<AlertRules, 'failuresInRow' | 'priceRat
     source_failing: `${rules.failuresInRow} runs in a row of a source failed`,
     sold_out: `at least ${SOLD_OUT_SHARE * 100} % of a region's machines are sold out, and at least ${SOLD_OUT_AT_LEAST} machines`,
     machine_retiring: `clusters run on a machine that its provider retires within ${RETIREMENT_NOTICE_DAYS} days, or has retired`,
+    version_ending: `clusters run a version whose support ends within ${LIFECYCLE_DAYS.standard} days, or has ended`,
     source_paused:
       'two runs of a source ended their worker process within an hour, so Fleetbook paused the source for an hour',
     prices_moved: `a run moved prices by more than a factor of ${rules.priceRatio}; one message, no reminders`,

@@ -37,7 +37,7 @@ export function define(program: Command, { env }: CommandContext): void {
     .requiredOption('--url <url>', 'address of the receiver, https://…')
     .option(
       '--events <events>',
-      'clusters, prices, savings and stock, separated by commas (default: clusters,prices)',
+      'clusters, prices, savings, stock and lifecycle, separated by commas (default: clusters,prices)',
     )
     .option('--threshold <amount>', 'smallest saving per month of a cluster, for the event savings')
     .action((options: AddOptions) => webhookAdd(env(), options));

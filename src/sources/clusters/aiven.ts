@@ -1,6 +1,14 @@
 import { z } from 'zod';
 import type { DescribedCluster, ReportedMachine } from '../../domain/cluster.ts';
-import { disksOfGib, idsIn, instant, itemOfType, pathSegment } from '../cluster-fields.ts';
+import {
+  disksOfGib,
+  idsIn,
+  instant,
+  itemOfType,
+  pathSegment,
+  softwareOf,
+  softwareText,
+} from '../cluster-fields.ts';
 import {
   count,
   countOrNone,
@@ -50,10 +58,16 @@ const NodeState = z.object({
   shard: z.object({ name: label.nullish(), position: countOrNone.nullish() }).nullish(),
 });
 
+/** By `<service_type>_version`. */
+const Versions = z.record(z.string(), z.unknown()).nullish().catch(undefined);
+
 /** `ServiceOut` in Aiven's client (aiven/go-client-codegen). The nullish fields are optional there. */
 const Service = z
   .object({
     service_name: label,
+    service_type: softwareText,
+    metadata: Versions,
+    user_config: Versions,
     state: label,
     cloud_name: label,
     plan: label,
@@ -93,6 +107,8 @@ one project must not stop the others, configure one source for each.
 | \`node_states[].shard\` | the count of shards; 1 if no node is in a shard, as in a service that is powered off |
 | \`node_count\` | divided by the shards: the replicas. If it is missing, the nodes in \`node_states\` are counted, without leaving ones; a service with neither is rejected |
 | \`plan\`, \`node_cpu_count\`, \`node_memory_mb\` | the machine's name and shape; memory in GiB of 1024 MB, rounded up to a whole one |
+| \`service_type\` | the engine; \`pg\` is \`postgresql\` |
+| \`metadata.<type>_version\`, else \`user_config.<type>_version\` | the version: the running one, else the requested one |
 | \`disk_space_mb\` | one disk of that many GiB. Its name, unit and price come from \`*\` in the source's \`diskTypes\` |`,
 
   async *clusters({ http, options }) {
@@ -128,8 +144,14 @@ function described(service: Service, project: string): DescribedCluster {
     replicas: Math.ceil(service.nodes / shards),
     machine: machineOf(service),
     disks: disksOfGib(mebibytes && mebibytes / 1024),
+    software: softwareOf({ engine: service.service_type, version: versionOf(service) }),
     createdAt: service.create_time,
   };
+}
+
+function versionOf({ service_type: type, metadata, user_config: config }: Service) {
+  const field = `${type}_version`;
+  return softwareText.parse(metadata?.[field]) ?? softwareText.parse(config?.[field]);
 }
 
 function shardsOf({ staying }: Service): number {

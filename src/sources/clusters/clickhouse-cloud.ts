@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { DescribedCluster } from '../../domain/cluster.ts';
-import { clusterItem, idsIn, instant, pathSegment } from '../cluster-fields.ts';
+import { clusterItem, idsIn, instant, pathSegment, softwareOf, softwareText } from '../cluster-fields.ts';
 import { nothingListed, pagesByToken } from '../http/lists.ts';
 import { count, invalid, label, omittedAtEnd, quantity } from '../schema/fields.ts';
 import { labelIn, parseRow } from '../schema/rows.ts';
@@ -54,6 +54,7 @@ const Service = z
     /** Of all replicas. Deprecated: the vendor calls it inaccurate unless there are three replicas. */
     minTotalMemoryGb: quantity.nullish(),
     profile: label.nullish(),
+    clickhouseVersion: softwareText,
     createdAt: instant,
   })
   .transform(({ numReplicas, minReplicas, ...service }, context) => {
@@ -87,6 +88,7 @@ export const adapter: ClusterAdapter = {
 | \`numReplicas\`, else \`minReplicas\` | the replicas |
 | \`minReplicaMemoryGb\`, else \`replicaMemoryGb\`, else \`minTotalMemoryGb\` divided by the replicas | the machine: that many GiB, rounded up, the least memory of a replica that scales. It has one CPU for each 4 GiB, rounded up, and 8 CPUs for 28 GiB (option \`memoryPerCpu\` sets another ratio). Its name is e.g. \`16 GiB\`, for the source's \`machines\`. Without any of these fields, the source's \`defaults\` must name the machine |
 | \`profile\` | another one than \`v1-default\` is a part of the machine's name, such as \`64 GiB v1-highmem-m\`. Its count of CPUs is unknown: the source's \`machines\` must give the shape |
+| \`clickhouseVersion\` | the version; the engine is \`clickhouse\` |
 | (nothing) | the disks: object storage has the data. There are none unless the source's \`defaults\` list some |`,
 
   async *clusters({ http, options }) {
@@ -125,6 +127,7 @@ function described(service: Service, organization: string, memoryPerCpu?: string
     shards: 1,
     replicas: service.replicas,
     machine: machineOf(service, memoryPerCpu),
+    software: softwareOf({ engine: 'clickhouse', version: service.clickhouseVersion }),
     createdAt: service.createdAt,
   };
 }

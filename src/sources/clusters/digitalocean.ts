@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { DescribedCluster } from '../../domain/cluster.ts';
-import { disksOfGib, instant, itemOfType } from '../cluster-fields.ts';
+import { disksOfGib, instant, itemOfType, softwareEnd, softwareOf, softwareText } from '../cluster-fields.ts';
 import { anotherPage, incompleteList, pagesByNumber } from '../http/lists.ts';
 import { count, countOrNone, label, listedNames, nameList } from '../schema/fields.ts';
 import { labelIn, parseRow } from '../schema/rows.ts';
@@ -43,6 +43,10 @@ const Database = z.object({
   created_at: instant,
   project_id: label.nullish(),
   storage_size_mib: countOrNone.nullish(),
+  engine: softwareText,
+  version: softwareText,
+  semantic_version: softwareText,
+  version_end_of_life: softwareEnd,
 });
 
 export const adapter: ClusterAdapter = {
@@ -65,6 +69,9 @@ which are neither stored nor logged.
 | \`size\` | the machine's name, which also states its shape: \`db-s-2vcpu-4gb\` has 2 CPUs and 4 GiB. The source's \`machines\` must give the shape of a size of another form |
 | \`region\` | the region's code, of the provider DigitalOcean |
 | \`storage_size_mib\` | one disk of that size, in GiB. Its name, unit and price come from \`*\` in the source's \`diskTypes\`. If it is missing, the disks are unknown |
+| \`engine\` | the engine; \`pg\` and \`advanced_pg\` are \`postgresql\`, \`advanced_mysql\` is \`mysql\` |
+| \`semantic_version\`, else \`version\` | the version |
+| \`version_end_of_life\` | the end of the version's support by DigitalOcean |
 | (nothing) | the creator: the source's \`defaults\` may name a \`user\` |`,
   example: {
     organization: 'acme',
@@ -115,6 +122,11 @@ function described(database: z.infer<typeof Database>): DescribedCluster {
     replicas: database.num_nodes,
     machine: machineOf(database.size),
     disks: disksOfGib(mebibytes && mebibytes / 1024),
+    software: softwareOf({
+      engine: database.engine,
+      version: database.semantic_version ?? database.version,
+      endOfLife: database.version_end_of_life,
+    }),
     createdAt: database.created_at,
   };
 }

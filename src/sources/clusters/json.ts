@@ -1,6 +1,16 @@
 import { z } from 'zod';
 import type { DescribedCluster, ReportedMachine } from '../../domain/cluster.ts';
-import { DiskRow, describedDisk, instant, memoryUnit, nameOfPerson, pathSegment } from '../cluster-fields.ts';
+import {
+  DiskRow,
+  describedDisk,
+  instant,
+  memoryUnit,
+  nameOfPerson,
+  pathSegment,
+  softwareEnd,
+  softwareOf,
+  softwareText,
+} from '../cluster-fields.ts';
 import { nextLink } from '../http/headers.ts';
 import { pagesOf } from '../http/lists.ts';
 import { count, countOrNone, currencyCode, invalid, label, quantity } from '../schema/fields.ts';
@@ -43,6 +53,9 @@ const Cluster = z.object({
   user: z.object({ first_name: nameOfPerson.nullish(), last_name: nameOfPerson.nullish() }).nullish(),
   machine: Machine.nullish(),
   disks: z.array(DiskRow).nullish(),
+  engine: softwareText,
+  version: softwareText,
+  end_of_life: softwareEnd,
   created_at: instant,
 });
 
@@ -58,7 +71,8 @@ export const adapter: ClusterAdapter = {
   credentials: 'bearer',
   schedule: '*/5 * * * *',
   notes: `Reads clusters in the form of Fleetbook's \`/v1/clusters\`, each with its \`organization\` (a slug). A cluster may also
-have an \`id\`, its permanent key, and a \`machine.name\`. \`organization\`, \`provider\`, \`region\`, \`machine\` (or only its
+have an \`id\`, its permanent key, a \`machine.name\`, and \`engine\`, \`version\` and \`end_of_life\` (the date when the
+provider ends its support of that version). \`organization\`, \`provider\`, \`region\`, \`machine\` (or only its
 name), \`user\` and \`disks\` are optional if the source's entry states them. The payload is a list, or
 \`{"clusters": […], "currency": "EUR"}\` with the currency of the disks' prices per minute (default \`USD\`). Pages are joined
 by \`Link: rel="next"\`. An unchanged list of one page (\`ETag\`, \`Last-Modified\`) is not sent again. \`CLUSTERS_URL\`,
@@ -117,6 +131,7 @@ function described(row: z.infer<typeof Cluster>, currency: string): DescribedClu
       user === undefined ? undefined : { firstName: user?.first_name ?? '', lastName: user?.last_name ?? '' },
     machine: machine ?? undefined,
     disks: disks?.map((disk) => describedDisk(disk, currency)),
+    software: softwareOf({ engine: row.engine, version: row.version, endOfLife: row.end_of_life }),
     createdAt: row.created_at,
   };
 }

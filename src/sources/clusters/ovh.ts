@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { DescribedCluster, DescribedDisk } from '../../domain/cluster.ts';
-import { idsIn, instant, itemOfType, pathSegment } from '../cluster-fields.ts';
+import { idsIn, instant, itemOfType, pathSegment, softwareOf, softwareText } from '../cluster-fields.ts';
 import { count, invalid, label, listedNames, nameList, oneOf, quantity, someRows } from '../schema/fields.ts';
 import { labelIn, parseRow, type Row, readRow, unusable, valueIn } from '../schema/rows.ts';
 import type { ClusterAdapter, ClusterItem, SourceHttp } from '../source.ts';
@@ -60,6 +60,8 @@ const Service = z
     nodeNumber: count.nullish(),
     storage: z.object({ size: Size, type: label.nullish() }).nullish(),
     disk: z.object({ size: quantity.nullish(), type: label.nullish() }).nullish(),
+    engine: softwareText,
+    version: softwareText,
     createdAt: instant,
   })
   .transform(({ nodes, nodeNumber, ...service }, context) => {
@@ -100,6 +102,7 @@ repeated. If one project must not stop the others, configure one source for each
 | \`flavor\` | the machine's name. The project's \`capabilities\` state its shape, in their unit; the source's \`machines\` must give the shape of a flavor that they do not list |
 | \`storage\`, else \`disk\` | one disk of that size, \`disk\` in GB. If OVH names no type, its name, unit and price come from \`*\` in the source's \`diskTypes\`. If both are missing, the disks are unknown |
 | \`region\`, else that of the first node | the code of a region of the provider OVH, such as \`GRA\`. Its machines are sold in regions such as \`GRA11\`: the source's \`regions\` may name one of these instead |
+| \`engine\`, \`version\` | engine and version |
 | (nothing) | the creator: the source's \`defaults\` may name a \`user\` |`,
   example: {
     credentials: {
@@ -172,6 +175,7 @@ function described(service: Service, project: string, flavor: Flavor | undefined
     replicas,
     machine: { name: service.flavor, ...shapeOf(flavor) },
     disks: disksOf(service),
+    software: softwareOf(service),
     createdAt,
   };
 }

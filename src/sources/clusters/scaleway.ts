@@ -60,6 +60,8 @@ and MySQL in Paris.
 | \`node_type\` | the machine's name. The product's list of node types states its shape, in GB, or in GiB if its memory is no multiple of 10^9 bytes; the source's \`machines\` must give the shape of a type that is not listed |
 | \`volume\` | one disk of that many GB with the volume's type, such as \`sbs_5k\`; unit and price come from that name in the source's \`diskTypes\`. Redis has none |
 | \`region\`, \`zone\` | the code of a region of the provider Scaleway. Its machines are sold in zones (\`fr-par-1\`), while PostgreSQL, MySQL and MongoDB are in regions (\`fr-par\`): the source's \`regions\` may name a zone instead |
+| \`engine\` (PostgreSQL, MySQL) | engine and version: \`PostgreSQL-17\` |
+| \`version\` (MongoDB, Redis) | the version; the engine is \`mongodb\` or \`redis\` |
 | (nothing) | the creator: the source's \`defaults\` may name a \`user\` |`,
   example: {
     options: { rdb: 'fr-par', mongodb: 'none', redis: 'none' },
@@ -125,7 +127,7 @@ function at(path: string, place: string): string {
 }
 
 function described(instance: Instance, listed: Row<NodeType> | undefined): DescribedCluster {
-  const { name, status, node_type: type, shards, replicas, disks } = instance;
+  const { name, status, node_type: type, shards, replicas, disks, software } = instance;
   const shape = listed && valueIn(listed, `node_type is ${type}, which is unusable in the list of types: `);
   return {
     tenant: instance.project_id,
@@ -138,6 +140,7 @@ function described(instance: Instance, listed: Row<NodeType> | undefined): Descr
     replicas,
     machine: { name: type, ...shape },
     disks,
+    software,
     createdAt: instance.created_at,
   };
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { DescribedCluster } from '../../domain/cluster.ts';
-import { disksOfGib, instant, itemOfType } from '../cluster-fields.ts';
+import { disksOfGib, instant, itemOfType, softwareOf, softwareText } from '../cluster-fields.ts';
 import { countIn } from '../http/headers.ts';
 import { countedRows } from '../http/lists.ts';
 import { count, countOrNone, label, listedNames, nameList, quantity } from '../schema/fields.ts';
@@ -48,6 +48,11 @@ const Database = z.object({
       storage: z.object({ total_gib: quantity }).nullish(),
     })
     .nullish(),
+  type: softwareText,
+  /** The running version, once the service runs. */
+  metadata: z.record(z.string(), z.unknown()).nullish().catch(undefined),
+  /** The requested version. */
+  properties: z.object({ version: softwareText }).nullish().catch(undefined),
   labels: z.array(z.object({ key: z.string(), value: z.string() })).nullish(),
 });
 type Database = z.infer<typeof Database>;
@@ -73,6 +78,8 @@ have the labels \`team=shop\` and \`team=lab\`.
 | \`node_count\` | the replicas, of 1 shard |
 | \`plan_components.compute\`, else \`plan\` | the machine's name and shape. The name of an older plan states its shape: \`2x4xCPU-8GB-100GB\` has 2 nodes with 4 CPUs, 8 GiB and 100 GiB of disk each. The source's \`machines\` must give the shape of a plan of another form |
 | \`plan_components.storage\`, else \`plan\` with \`additional_disk_space_gib\` | one disk of that many GiB. Its name, unit and price come from \`*\` in the source's \`diskTypes\`. If none of them states a size, the disks are unknown |
+| \`type\` | the engine; \`pg\` is \`postgresql\` |
+| \`metadata.<type>_version\`, else \`properties.version\` | the version: the running one, else the requested one |
 | \`zone\` | the code of a region of the provider UpCloud |
 | (nothing) | the creator: the source's \`defaults\` may name a \`user\` |`,
   example: {
@@ -117,8 +124,13 @@ function described(database: Database, organizationLabel?: string): DescribedClu
     shards: 1,
     replicas: database.node_count,
     ...hardwareOf(database),
+    software: softwareOf({ engine: database.type, version: versionOf(database) }),
     createdAt: database.create_time,
   };
+}
+
+function versionOf({ type, metadata, properties }: Database) {
+  return softwareText.parse(metadata?.[`${type}_version`]) ?? properties?.version;
 }
 
 /** `2x4xCPU-8GB-100GB`: nodes, CPUs, memory and disk of each. The disk and further parts are optional. */

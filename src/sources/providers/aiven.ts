@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { engineNamed } from '../../domain/engine.ts';
 import { memory } from '../../domain/machine.ts';
 import { entriesOf } from '../http/json-entries.ts';
 import { nothingListed } from '../http/lists.ts';
@@ -77,7 +78,7 @@ export const adapter: CatalogueAdapter = {
   notes:
     'Aiven sells managed databases in the clouds of others, and no machines: the source has plans of databases alone. A region is a ' +
     'cloud of Aiven, such as `aws-eu-west-1`. `/v1/providers` and the operations about machines omit the provider, and `/v1/databases` has ' +
-    `it. The engines are ${[...DATABASES].map(engineOf).join(', ')}. Queues, dashboards and free plans are not listed. The list of plans ` +
+    `it. The engines are ${[...DATABASES].map(engineNamed).join(', ')}. Queues, dashboards and free plans are not listed. The list of plans ` +
     'has tens of megabytes: Fleetbook reads it as a stream, one service type after the other.',
 
   async *catalogue({ http }) {
@@ -106,10 +107,6 @@ export const adapter: CatalogueAdapter = {
   },
 };
 
-function engineOf(type: string): string {
-  return type === 'pg' ? 'postgresql' : type;
-}
-
 function addPlan(prices: RegionPrices, type: string, row: unknown, clouds: ReadonlySet<string>): void {
   const key = `${type}/${labelIn(row, 'service_plan') ?? ''}`;
   const plan = prices.usable('database_plan', key, () => parseRow(Plan, row));
@@ -124,7 +121,7 @@ function addPlan(prices: RegionPrices, type: string, row: unknown, clouds: Reado
     }
     const { price_usd, node_cpu_count: cpu = null, node_memory_mb: size } = placed;
     prices.addPlan(cloud, {
-      ...{ engine: engineOf(type), name, nodes, cpu },
+      ...{ engine: engineNamed(type), name, nodes, cpu },
       ...(size === undefined ? { ram: null, ramUnit: null } : memory(size, adapter.memoryUnit)),
       storage: storageOf(type, nodes, placed),
       price: { amount: price_usd, per: 'hour', currency: adapter.currency },

@@ -59,6 +59,8 @@ export async function saveClusters(
               'size', ${k.size}, 'unit', ${k.unit}, 'autoscaling', ${k.autoscaling}) order by ${k.position})
             from ${disks} k join ${diskTypes} t on ${t.id} = ${k.diskTypeId}
             where ${k.organizationId} = ${c.organizationId} and ${k.clusterId} = ${c.id}), '[]'),
+          'software', jsonb_strip_nulls(jsonb_build_object(
+            'engine', ${c.engine}, 'version', ${c.version}, 'endOfLife', ${c.endOfLife})),
           'createdAt', to_char(${c.createdAt}, 'YYYY-MM-DD"T"HH24:MI:SS.US')))
       from ${clusters} c
       join ${organizations} o on ${o.id} = ${c.organizationId}

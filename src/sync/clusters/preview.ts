@@ -126,6 +126,8 @@ const AFTER = sql`jsonb_build_object(
   'region', ${d.regionCode}, 'status', ${d.item} ->> 'status', 'shards', ${d.item} ->> 'shards',
   'replicas', ${d.item} ->> 'replicas', 'user', trim(${d.firstName} || ' ' || ${d.lastName}),
   'machine', concat_ws(', ', ${d.machineName}, case when ${d.cpu} is not null then ${shapeOf(d)} end),
+  'engine', ${d.item} #>> '{software,engine}', 'version', ${d.item} #>> '{software,version}',
+  'end_of_life', ${d.item} #>> '{software,endOfLife}',
   'disks', (
     select string_agg((k ->> 'size')::double precision || ' ' || (k ->> 'unit') || ' ' || (k #>> '{type,name}') ||
       ' at ' || trim_scale((k #>> '{type,price,amount}')::numeric) || ' ' || (k #>> '{type,price,currency}') ||

@@ -77,6 +77,7 @@ export async function stageClusters(
 function stagedCluster(cluster: ReportedCluster, pricing: Pricing) {
   const { organization, key, name, slug, provider, region, status, shards, replicas, user, machine } =
     cluster;
+  const { engine, version, endOfLife } = cluster.software ?? {};
   const disks = [];
   for (const { type, size, unit, autoscaling } of cluster.disks) {
     const { amount, per, currency } = type.price;
@@ -111,6 +112,7 @@ function stagedCluster(cluster: ReportedCluster, pricing: Pricing) {
     user: { firstName: user.firstName, lastName: user.lastName },
     machine: { name: machine.name, cpu: machine.cpu, ram: machine.ram, ramUnit: machine.ramUnit },
     disks,
+    software: { engine, version, endOfLife },
     createdAt: cluster.createdAt,
   };
   return { kind: 'cluster' as const, item };

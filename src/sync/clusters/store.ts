@@ -238,6 +238,9 @@ const STATED = {
   status: sql`${d.item} ->> 'status'`,
   shards: sql`(${d.item} ->> 'shards')::integer`,
   replicas: sql`(${d.item} ->> 'replicas')::integer`,
+  engine: sql`${d.item} #>> '{software,engine}'`,
+  version: sql`${d.item} #>> '{software,version}'`,
+  endOfLife: sql`(${d.item} #>> '{software,endOfLife}')::date`,
   createdAt: sql`(${d.item} ->> 'createdAt')::timestamp`,
 } as const;
 

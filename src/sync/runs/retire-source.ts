@@ -9,6 +9,7 @@ import {
   clusters,
   databasePlans,
   exchangeRates,
+  lifecycles,
   machines,
   organizations,
   providers,
@@ -35,7 +36,7 @@ export interface RetiredPlace {
 
 export interface Retirement {
   readonly id: string;
-  readonly kind: 'catalogue' | 'clusters' | 'rates';
+  readonly kind: 'catalogue' | 'clusters' | 'rates' | 'lifecycles';
   readonly verifiedAt: string | null;
   /** Start of its last run. After a recent one, the source may still be configured. */
   readonly lastRunAt: string | null;
@@ -70,7 +71,12 @@ export async function previewRetirement(db: Database, sourceId: string): Promise
     .where(notRetired(clusters, sourceId))
     .groupBy(organizations.slug);
   const ofMachines = inRegions(db, sourceId, machines, isNull(machines.excludedReason));
-  const places = await unionAll(ofMachines, ofClusters);
+  const ofCycles = db
+    .select({ place: lifecycles.engine, known: count(), published: sql<number>`count(*)::int` })
+    .from(lifecycles)
+    .where(eq(lifecycles.sourceId, sourceId))
+    .groupBy(lifecycles.engine);
+  const places = await unionAll(ofMachines, ofClusters, ofCycles);
   const isSoldAlone = source.kind === 'catalogue' && places.length === 0;
   const plans = isSoldAlone
     ? await inRegions(db, sourceId, databasePlans, isNotNull(databasePlans.price))
@@ -144,6 +150,7 @@ export async function retireSource(
   const { kind, places, rates } = gone;
   if (kind === 'catalogue') await db.execute(RAISE.providers);
   if (rates > 0) await db.delete(exchangeRates);
+  await db.delete(lifecycles).where(eq(lifecycles.sourceId, sourceId));
   await audit(db, decider, {
     action: 'source.retire',
     subject: { kind: 'source', id: sourceId },

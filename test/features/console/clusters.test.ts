@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { FoundCluster, FoundClusters } from '../../../src/features/console/queries/clusters.ts';
+import type {
+  ClusterTerms,
+  FoundCluster,
+  FoundClusters,
+} from '../../../src/features/console/queries/clusters.ts';
 import type { ClusterAnswer } from '../../../src/features/console/routes/answers.ts';
 import { disk } from '../../sync/clusters/rows.ts';
 import { addOrganizations, atHetzner, statesClusters } from './clusters-scene.ts';
@@ -11,9 +15,23 @@ beforeAll(async () => {
   await scene.sync(1);
   await addOrganizations(scene, { acme: 'Acme Ltd', zeta: 'Zeta' });
   const few = [
-    atHetzner('acme', 'c-1', { name: 'Orders', status: 'running' }),
-    atHetzner('acme', 'c-2', { name: 'Events', status: 'stopped', region: { code: 'nbg1', name: 'nbg1' } }),
-    atHetzner('zeta', 'c-3', { name: 'Archive', status: 'running', createdAt: '2020-01-01T00:00:00.000000' }),
+    atHetzner('acme', 'c-1', {
+      name: 'Orders',
+      status: 'running',
+      software: { engine: 'postgresql', version: '16.4', endOfLife: '2028-11-09' },
+    }),
+    atHetzner('acme', 'c-2', {
+      name: 'Events',
+      status: 'stopped',
+      region: { code: 'nbg1', name: 'nbg1' },
+      software: { engine: 'postgresql', version: '9.6' },
+    }),
+    atHetzner('zeta', 'c-3', {
+      name: 'Archive',
+      status: 'running',
+      createdAt: '2020-01-01T00:00:00.000000',
+      software: { engine: 'FoundationDB' },
+    }),
     atHetzner('zeta', 'c-4', { name: 'Old', status: 'stopped' }),
   ];
   await statesClusters(scene, few);
@@ -55,6 +73,9 @@ describe('clusters', () => {
       status: 'running',
       shards: 1,
       replicas: 3,
+      engine: 'postgresql',
+      version: '16.4',
+      endOfLife: '2028-11-09',
       createdAt: '2022-02-14T10:11:26Z',
       changedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}Z$/),
       retiredAt: null,
@@ -71,9 +92,29 @@ describe('clusters', () => {
     ['&retired=yes', ['Old']],
     ['&retired=all&status=stopped', ['Events', 'Old']],
     ['&provider=2147483647', []],
+    ['&engine=postgresql', ['Events', 'Orders']],
+    ['&engine=postgresql&version=9.6', ['Events']],
+    ['&engine=FoundationDB', ['Archive']],
+    ['&engine=redis', []],
     ['&order=desc', ['Orders', 'Events', 'Archive']],
   ])('are searched by %s', async (query, expected) => {
     expect(await names(query)).toEqual(expected);
+  });
+
+  it('have engines with their versions, in the order of numbers', async () => {
+    const { engines } = (await scene.get('/api/cluster-terms')) as ClusterTerms;
+    expect(engines).toEqual([
+      { engine: 'FoundationDB', versions: [] },
+      { engine: 'postgresql', versions: ['9.6', '16.4'] },
+    ]);
+  });
+
+  it('are not searched by an engine that neither Fleetbook nor a cluster has', async () => {
+    const answer = await scene.get('/api/clusters?engine=postgers');
+    expect(answer).toEqual({
+      error: expect.stringMatching(/engine must be one of .*postgresql.*; it is "postgers"/),
+      field: 'engine',
+    });
   });
 
   it('are searched by a provider that has some', async () => {
@@ -91,6 +132,7 @@ describe('clusters', () => {
     ['organization', ({ organization, name }) => `${organization.slug} ${name.toLowerCase()}`],
     ['provider', ({ region, name }) => `${region} ${name.toLowerCase()}`],
     ['status', ({ status, name }) => `${status} ${name.toLowerCase()}`],
+    ['engine', ({ engine, version, name }) => `${engine ?? '~'} ${version ?? '~'} ${name.toLowerCase()}`],
     ['created', ({ createdAt, name }) => `${createdAt} ${name.toLowerCase()}`],
   ])('are sorted by %s, both ways and without a gap between pages', async (sort, key) => {
     for (const order of ['asc', 'desc']) {

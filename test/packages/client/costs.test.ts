@@ -57,6 +57,12 @@ describe('the client', () => {
         }),
     ],
     ['v1/databases/1?history=true', () => client.database(1, { history: true })],
+    ['v1/clusters/cluster-test/details', () => client.clusterDetails(SLUG)],
+    ['v1/lifecycle', () => client.lifecycle()],
+    [
+      'v1/lifecycle?within=90&engine=postgresql,mysql&limit=1',
+      () => client.lifecycle({ within: 90, engine: ['postgresql', 'mysql'], limit: 1 }),
+    ],
     ['v1/clusters/cluster-test/cost', () => client.clusterCost(SLUG)],
     [
       `v1/clusters/cluster-test/cost?term=spot&prices=list&at=${PAST}`,

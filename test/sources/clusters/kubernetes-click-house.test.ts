@@ -28,6 +28,7 @@ describe('a ClickHouseInstallation', () => {
             { type: { name: 'gp3' }, size: 150, unit: 'GiB' },
             { type: {}, size: 10, unit: 'GB' },
           ],
+          software: { engine: 'clickhouse', version: '25.8' },
           createdAt: '2026-02-14T10:11:26.000000',
         },
       },

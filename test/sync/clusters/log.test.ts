@@ -156,6 +156,11 @@ const reported = fc.option(
     place: fc.constantFrom('a', 'b'),
     replicas: fc.constantFrom(1, 2),
     disks: fc.array(fc.constantFrom('ssd', 'hdd'), { maxLength: 2 }),
+    software: fc.constantFrom(
+      undefined,
+      { engine: 'postgresql', version: '16.4' },
+      { engine: 'postgresql', version: '17.1', endOfLife: '2029-11-08' },
+    ),
   }),
   { nil: undefined, freq: 3 },
 );
@@ -170,7 +175,7 @@ type State = Record<string, ClusterState>;
 async function stateOf(): Promise<State> {
   const rows = await scene.sql<(Record<string, string | null> & { key: string })[]>`
     select o.slug || '/' || c.source_key as key, c.name, c.slug, p.name as provider, r.code as region,
-      m.name as machine, c.status, c.shards::text, c.replicas::text, u.first_name || ' ' || u.last_name as user,
+      m.name as machine, c.engine, c.version, c.end_of_life::text, c.status, c.shards::text, c.replicas::text, u.first_name || ' ' || u.last_name as user,
       (select string_agg('100 GiB ' || t.name || ' at 0.001 USD per GiB and minute', '; ' order by position)
         from disks join disk_types t on t.id = disk_type_id where cluster_id = c.id) as disks,
       to_char(c.created_at, 'YYYY-MM-DD"T"HH24:MI:SS.US') as created_at
@@ -208,10 +213,11 @@ it('the diffs of all runs lead from each state to the next, for any sequence of 
           const [organization = '', key = ''] = pair.split('/');
           const one = batches[index];
           if (one === undefined) return [];
-          const { cpu, place, disks, ...fields } = one;
+          const { cpu, place, disks, software, ...fields } = one;
           return cluster(key, {
             organization,
             ...fields,
+            ...(software && { software }),
             region: { code: place, name: place },
             machine: { cpu, ram: 4, ramUnit: 'Binary' },
             disks: disks.map((type) => disk(type)),

@@ -55,6 +55,10 @@ export async function recordAnswers(
     const ofCluster = ['cost', 'cost/history', 'alternatives'].map((rest) => `/v1/clusters/${slug}/${rest}`);
     return ['/v1/costs', ...ofCluster];
   });
+  await ifThere('/v1/lifecycle', async () => {
+    const [slug] = await slugs(read);
+    return ['/v1/lifecycle?within=365', `/v1/clusters/${slug}/details`];
+  });
   await ifThere('/v1/databases', async () => {
     const { databases } = await read<{ databases: { id: number }[] }>('/v1/databases');
     return ['/v1/databases', `/v1/databases/${databases[0]?.id}`];

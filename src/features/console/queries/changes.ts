@@ -52,7 +52,10 @@ export type ClusterChanges = Changes<ClusterChangeKind, ClusterChange>;
 export type RunDiff =
   | ({ readonly of: 'machines' } & MachineChanges)
   | ({ readonly of: 'clusters' } & ClusterChanges)
-  | { readonly of: 'rates' };
+  | Unlisted;
+
+/** Runs of these sources have no record of single rows. */
+export type Unlisted = { readonly of: 'rates' } | { readonly of: 'lifecycles' };
 
 /** Returns true if the changes of the run are still stored. */
 export function isKept({ changedAt, added, changed, retired }: RunRecord): boolean {
@@ -63,7 +66,7 @@ const CHANGED = MACHINE_CHANGES.filter((kind) => !['added', 'returned', 'retired
 
 /** Returns how many changed rows the whole diff does not show: only their converted price changed. */
 export function unshown(run: RunRecord, diff: RunDiff): number {
-  if (diff.of === 'rates' || run.changedAt === null) return 0;
+  if (diff.of === 'rates' || diff.of === 'lifecycles' || run.changedAt === null) return 0;
   const shown =
     diff.of === 'clusters' ? diff.totals.changed : CHANGED.reduce((sum, kind) => sum + diff.totals[kind], 0);
   return Math.max(0, (run.changed ?? 0) - shown);

@@ -9,6 +9,7 @@ import {
   rfc3339,
 } from '../../../db/connection/statements.ts';
 import type { clusters, disks, diskTypes } from '../../../db/schema.ts';
+import { compareVersions } from '../../../domain/lifecycle.ts';
 import type { FoundMachine } from './machines.ts';
 
 const BY_NAME = 'lower(c.name) collate "C" %, c.id %';
@@ -18,6 +19,7 @@ const ORDERS = {
   organization: `o.slug collate "C" %, ${BY_NAME}`,
   provider: `p.name collate "C" %, r.code collate "C" %, ${BY_NAME}`,
   status: `c.status collate "C" %, ${BY_NAME}`,
+  engine: `c.engine collate "C" %, c.version collate "C" %, ${BY_NAME}`,
   created: `c.created_at %, ${BY_NAME}`,
 };
 export type ClusterSort = keyof typeof ORDERS;
@@ -29,12 +31,24 @@ export interface ClusterSearch extends PageSearch<ClusterSort> {
   readonly organization?: string | undefined;
   readonly providerId?: number | undefined;
   readonly status?: string | undefined;
+  readonly engine?: string | undefined;
+  readonly version?: string | undefined;
   readonly retired: 'no' | 'yes' | 'all';
 }
 
 type Stored = Pick<
   typeof clusters.$inferSelect,
-  'id' | 'name' | 'slug' | 'status' | 'shards' | 'replicas' | 'createdAt' | 'retiredAt'
+  | 'id'
+  | 'name'
+  | 'slug'
+  | 'status'
+  | 'shards'
+  | 'replicas'
+  | 'engine'
+  | 'version'
+  | 'endOfLife'
+  | 'createdAt'
+  | 'retiredAt'
 >;
 
 /** Times are RFC 3339. Status and `createdAt` are as the control plane states them. */
@@ -113,12 +127,15 @@ export async function clusterDetails(db: Database, id: number): Promise<ClusterD
 export interface ClusterTerms {
   readonly providers: readonly { readonly id: number; readonly name: string }[];
   readonly statuses: readonly string[];
+  /** The versions of each engine by number. */
+  readonly engines: readonly { readonly engine: string; readonly versions: readonly string[] }[];
 }
 
 const MOST_STATUSES = 200;
+const MOST_VERSIONS = 2000;
 
 export async function clusterTerms(db: Database): Promise<ClusterTerms> {
-  const [providers, statuses] = await Promise.all([
+  const [providers, statuses, versions] = await Promise.all([
     db.execute<RowOf<{ id: number; name: string }>>(sql`
       select p.id, p.name from providers p
       where exists (select from regions r join clusters c on c.region_id = r.id
@@ -126,8 +143,15 @@ export async function clusterTerms(db: Database): Promise<ClusterTerms> {
       order by p.name collate "C"`),
     db.execute<RowOf<{ status: string }>>(sql`
       select status from clusters where retired_at is null group by 1 order by status collate "C" limit ${MOST_STATUSES}`),
+    db.execute<RowOf<{ engine: string; version: string | null }>>(sql`
+      select engine, version from clusters where retired_at is null and engine is not null group by 1, 2
+      order by engine collate "C", version collate "C" limit ${MOST_VERSIONS}`),
   ]);
-  return { providers, statuses: statuses.map(({ status }) => status) };
+  const engines = [...Map.groupBy(versions, ({ engine }) => engine)].map(([engine, rows]) => ({
+    engine,
+    versions: rows.flatMap(({ version }) => version ?? []).toSorted(compareVersions),
+  }));
+  return { providers, statuses: statuses.map(({ status }) => status), engines };
 }
 
 const places = () => sql`
@@ -151,7 +175,7 @@ function fields() {
     json_build_object('id', p.id, 'name', p.name) as provider, r.code as region,
     json_build_object('id', m.id, 'name', m.name, 'cpu', m.cpu, 'ram', m.ram::float, 'ramUnit', m.ram_unit,
       'orderableUntil', ${rfc3339(sql`m.orderable_until`)}, 'retiresAt', ${rfc3339(sql`m.retires_at`)}) as machine,
-    c.status, c.shards, c.replicas, to_char(c.created_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "createdAt",
+    c.status, c.shards, c.replicas, c.engine, c.version, c.end_of_life::text as "endOfLife", to_char(c.created_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "createdAt",
     ${rfc3339(sql`h.changed_at`)} as "changedAt", ${rfc3339(sql`c.retired_at`)} as "retiredAt"`;
 }
 
@@ -162,7 +186,7 @@ function joinOfOrder({ sort }: ClusterSearch) {
 }
 
 /** Conditions on clusters `c`. Subqueries find the organizations and regions first, since they are fewer. */
-function conditions({ text, organization, providerId, status, retired }: ClusterSearch) {
+function conditions({ text, organization, providerId, status, engine, version, retired }: ClusterSearch) {
   const isRetired = { no: sql`c.retired_at is null`, yes: sql`c.retired_at is not null`, all: sql`true` };
   const search = text?.toLowerCase() ?? '';
   const holds = (column: string) => sql`strpos(lower(${sql.raw(column)}), ${search}) > 0`;
@@ -170,6 +194,8 @@ function conditions({ text, organization, providerId, status, retired }: Cluster
     ${organization === undefined ? sql`` : sql`and c.organization_id = (select o.id from organizations o where o.slug = ${organization})`}
     ${providerId === undefined ? sql`` : sql`and c.region_id in (select r.id from regions r where r.provider_id = ${providerId})`}
     ${status === undefined ? sql`` : sql`and c.status = ${status}`}
+    ${engine === undefined ? sql`` : sql`and c.engine = ${engine}`}
+    ${version === undefined ? sql`` : sql`and c.version = ${version}`}
     ${
       search === ''
         ? sql``

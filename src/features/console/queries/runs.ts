@@ -16,7 +16,7 @@ export const HELD_BATCH = sql`(select h.id from held_batches h
 type Stored = typeof syncRuns.$inferSelect;
 
 export interface RunRecord extends RunStatus, Caused, Readonly<Pick<Stored, 'id' | 'sourceId' | 'slot'>> {
-  readonly kind: 'catalogue' | 'clusters' | 'rates';
+  readonly kind: 'catalogue' | 'clusters' | 'rates' | 'lifecycles';
   readonly outcome: Stored['outcome'];
   /** When its changes took effect; null for a run without changes, and once its changes are deleted. */
   readonly changedAt: string | null;

@@ -15,7 +15,7 @@ import type { ClusterPreview, ClusterPreviewRow } from '../../../sync/clusters/p
 import type { Retirement } from '../../../sync/runs/retire-source.ts';
 import type { RunCounts } from '../../../sync/runs/run.ts';
 import type { BatchTrail } from '../queries/batches.ts';
-import type { RunDiff } from '../queries/changes.ts';
+import type { RunDiff, Unlisted } from '../queries/changes.ts';
 import type {
   CataloguePlace,
   ExcludedMachines,
@@ -156,7 +156,7 @@ export type HeldPreview = {
       readonly diff: CatalogueDiff;
       readonly regions: Readonly<Record<string, string>>;
     } & CataloguePreview)
-  | ({ readonly kind: 'clusters'; readonly diff: ClusterDiff } & ClusterPreview)
+  | ({ readonly kind: 'clusters' | 'lifecycles'; readonly diff: ClusterDiff } & ClusterPreview)
 );
 
 /** The machines of one name with the same change and the same values on both sides. */
@@ -171,7 +171,7 @@ export interface ShownBatch extends BatchRecord {
 }
 
 export interface HeldChanges {
-  readonly kind: 'catalogue' | 'clusters';
+  readonly kind: 'catalogue' | 'clusters' | 'lifecycles';
   readonly currency: string | null;
   readonly diff: CatalogueDiff | ClusterDiff;
   readonly reasons: readonly ReasonGroup[];
@@ -232,7 +232,7 @@ export interface ChangesAnswer {
   /** False if `since` is before `keptSince`. */
   readonly isComplete: boolean;
   readonly provider: string | null;
-  readonly diff: Exclude<RunDiff, { of: 'rates' }>;
+  readonly diff: Exclude<RunDiff, Unlisted>;
   /** Counts of the other kind of objects: clusters if `diff` is of machines. */
   readonly otherTotals: Readonly<Record<string, number>>;
 }

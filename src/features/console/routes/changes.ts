@@ -13,6 +13,7 @@ import {
   isKept,
   machineChanges,
   type RunDiff,
+  type Unlisted,
   unshown,
 } from '../queries/changes.ts';
 import { type RunRecord, runNeighbours, runRecord, runRequests } from '../queries/runs.ts';
@@ -62,7 +63,7 @@ export function addChanges(api: FastifyInstance, { db }: ConsoleContext): void {
 }
 
 async function diffOf(db: Database, { kind, id: runId }: RunRecord, query: unknown): Promise<RunDiff> {
-  if (kind === 'rates') return { of: 'rates' };
+  if (kind === 'rates' || kind === 'lifecycles') return { of: kind };
   const scope = { runId, text: textOf(query, 'q') };
   return pageOf(db, kind === 'catalogue' ? 'machines' : 'clusters', scope, query);
 }
@@ -73,7 +74,7 @@ async function pageOf(
   of: 'machines' | 'clusters',
   scope: ChangeScope,
   query: unknown,
-): Promise<Exclude<RunDiff, { of: 'rates' }>> {
+): Promise<Exclude<RunDiff, Unlisted>> {
   const page: ChangePage = { ...windowOf(query), order: choiceOf(query, 'order', ['kind', 'biggest']) };
   if (of === 'machines') {
     const kind = choiceOf(query, 'kind', MACHINE_CHANGES);

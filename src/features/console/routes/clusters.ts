@@ -1,4 +1,6 @@
 import type { FastifyInstance } from 'fastify';
+import type { Database } from '../../../db/connection/connect.ts';
+import { ENGINES, isEngine } from '../../../domain/engine.ts';
 import { choiceOf, idOf, integerOf, NotFound, textOf, windowOf } from '../../../ops/parameters.ts';
 import { clusterHistory } from '../queries/changes.ts';
 import {
@@ -21,6 +23,8 @@ export function addClusters(api: FastifyInstance, { db }: ConsoleContext): void 
       organization: textOf(query, 'organization'),
       providerId: integerOf(query, 'provider', 1, 2_147_483_647),
       status: textOf(query, 'status'),
+      engine: await engineOf(db, query),
+      version: textOf(query, 'version'),
       retired: choiceOf(query, 'retired', ['no', 'yes', 'all']) ?? 'no',
       sort: choiceOf(query, 'sort', CLUSTER_SORTS) ?? 'name',
       descending: choiceOf(query, 'order', ['asc', 'desc']) === 'desc',
@@ -40,4 +44,12 @@ export function addClusters(api: FastifyInstance, { db }: ConsoleContext): void 
     const cost = await costOfCluster(db, cluster.organizationId, id);
     return { cluster, cost, history: history.slice(0, limit), hasOlder: history.length > limit };
   });
+}
+
+/** Clusters may have words that the vocabulary lacks. @throws BadInput for a word that no cluster has either */
+async function engineOf(db: Database, query: unknown): Promise<string | undefined> {
+  const engine = textOf(query, 'engine');
+  if (engine === undefined || isEngine(engine)) return engine;
+  const { engines } = await clusterTerms(db);
+  return choiceOf(query, 'engine', [...ENGINES, ...engines.map((each) => each.engine)]);
 }

@@ -87,7 +87,7 @@ export function addHeld(api: FastifyInstance, { db, config, openWriter, changed 
     const [name, region] = [neededText(query, 'machine'), neededText(query, 'region')];
     const preview = await previewOf(batch);
     if (preview.kind !== 'catalogue')
-      throw new NotFound(`batch ${batch.id} is of clusters; only machines have a preview`);
+      throw new NotFound(`batch ${batch.id} is of ${preview.kind}; only machines have a preview`);
     const row = found(
       preview.rows.find((each) => each.name === name && each.regionCode === region),
       `batch ${batch.id} changes no machine ${name} in ${region} that readers see`,

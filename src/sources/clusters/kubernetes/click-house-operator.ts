@@ -1,5 +1,7 @@
 /** Common parts of the resources of ClickHouse's operator: `api/v1alpha1` in ClickHouse/clickhouse-operator. */
 import { z } from 'zod';
+import type { Engine } from '../../../domain/engine.ts';
+import { softwareOf, softwareText, versionOfTag } from '../../cluster-fields.ts';
 import { countOrNone } from '../../schema/fields.ts';
 import type { ClusterItem } from '../../source.ts';
 import type { Naming } from './kind.ts';
@@ -12,7 +14,12 @@ const Operated = z.object({
     podTemplate: z
       .object({ nodeSelector: Labels, affinity: z.object({ nodeAffinity: NodeAffinity }).nullish() })
       .nullish(),
-    containerTemplate: z.object({ resources: Resources }).nullish(),
+    containerTemplate: z
+      .object({
+        resources: Resources,
+        image: z.object({ tag: softwareText }).nullish().catch(undefined),
+      })
+      .nullish(),
     // The API server sets these defaults; another source of objects may not.
     replicas: countOrNone.default(3),
     shards: countOrNone.default(1),
@@ -29,7 +36,7 @@ const Operated = z.object({
 });
 
 /** Reads a ClickHouseCluster, or a KeeperCluster, which has no shards and one disk. */
-export function readOperated(object: unknown, naming: Naming): readonly ClusterItem[] {
+export function readOperated(engine: Engine, object: unknown, naming: Naming): readonly ClusterItem[] {
   return readObject(Operated, object, ({ metadata, spec, status: state }) => {
     // `replicas` are those of each shard, `disks` those of one replica.
     const { podTemplate: pod, containerTemplate, shards, replicas, dataVolumeClaimSpec: data } = spec;
@@ -37,8 +44,9 @@ export function readOperated(object: unknown, naming: Naming): readonly ClusterI
     const more = (spec.additionalDataVolumeClaimSpecs ?? []).map((each) => each.spec);
     const disks = [...(data == null ? [] : [data]), ...more];
     const status = statusOf(metadata, shards * replicas, state);
-    const { resources } = containerTemplate ?? {};
-    return oneCluster({ metadata, nodes, resources, status, shards, replicas, disks }, naming);
+    const { resources, image } = containerTemplate ?? {};
+    const software = softwareOf({ engine, version: versionOfTag(image?.tag) });
+    return oneCluster({ metadata, nodes, resources, status, shards, replicas, disks, software }, naming);
   });
 }
 

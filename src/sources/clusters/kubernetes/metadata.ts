@@ -84,7 +84,7 @@ export function namedBy(
   };
 }
 
-interface ClusterObject extends Pick<DescribedCluster, 'status' | 'shards' | 'replicas'> {
+interface ClusterObject extends Pick<DescribedCluster, 'status' | 'shards' | 'replicas' | 'software'> {
   readonly metadata: Metadata;
   readonly nodes:
     | { nodeSelector?: z.infer<typeof Labels>; nodeAffinity?: z.infer<typeof NodeAffinity> }

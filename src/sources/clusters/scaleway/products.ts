@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { DescribedCluster, DescribedDisk } from '../../../domain/cluster.ts';
 import { memoryOfBytes } from '../../../domain/machine.ts';
-import { instant } from '../../cluster-fields.ts';
+import { instant, softwareOf, softwareText } from '../../cluster-fields.ts';
 import { pageOf } from '../../http/lists.ts';
 import { count, countOrNone, label, quantity } from '../../schema/fields.ts';
 
@@ -21,7 +21,7 @@ const Common = z.object({
 });
 export type Instance = z.infer<typeof Common> & { readonly place: string } & Pick<
     DescribedCluster,
-    'shards' | 'replicas' | 'disks'
+    'shards' | 'replicas' | 'disks' | 'software'
   >;
 
 /** The disks of a volume, whose size is in powers of ten. */
@@ -49,17 +49,31 @@ const RelationalInstance = z
     is_ha_cluster: z.boolean({ error: 'must be true or false' }),
     read_replicas: z.array(z.unknown()).nullish(),
     volume: volume('size'),
+    engine: softwareText,
   })
-  .transform(({ region, is_ha_cluster, read_replicas, volume: disks, ...instance }): Instance => {
+  .transform(({ region, is_ha_cluster, read_replicas, volume: disks, engine, ...instance }): Instance => {
     const replicas = (is_ha_cluster ? 2 : 1) + (read_replicas ?? []).length;
-    return { ...instance, place: region, shards: 1, replicas, disks };
+    return { ...instance, place: region, shards: 1, replicas, disks, software: relational(engine) };
   });
+
+/** `PostgreSQL-17`: engine and version in one text. */
+function relational(text: string | null | undefined) {
+  const { engine, version } = /^(?<engine>.+?)-(?<version>\d[^-]*)$/.exec(text ?? '')?.groups ?? {};
+  return softwareOf({ engine: engine ?? text, version });
+}
 
 /** `Instance` in scaleway-sdk-go, api/mongodb/v1. */
 const DocumentInstance = z
-  .object({ ...Common.shape, region: label, node_amount: count, volume: volume('size_bytes') })
-  .transform(({ region, node_amount, volume: disks, ...instance }): Instance => {
-    return { ...instance, place: region, shards: 1, replicas: node_amount, disks };
+  .object({
+    ...Common.shape,
+    region: label,
+    node_amount: count,
+    volume: volume('size_bytes'),
+    version: softwareText,
+  })
+  .transform(({ region, node_amount, volume: disks, version, ...instance }): Instance => {
+    const software = softwareOf({ engine: 'mongodb', version });
+    return { ...instance, place: region, shards: 1, replicas: node_amount, disks, software };
   });
 
 /** With this many nodes or more, Redis splits its keys among them. */
@@ -67,10 +81,12 @@ const CLUSTER_MODE = 3;
 
 /** `Cluster` in scaleway-sdk-go, api/redis/v1. Its data is in memory. */
 const RedisCluster = z
-  .object({ ...Common.shape, zone: label, cluster_size: count })
-  .transform(({ zone, cluster_size: nodes, ...cluster }): Instance => {
+  .object({ ...Common.shape, zone: label, cluster_size: count, version: softwareText })
+  .transform(({ zone, cluster_size: nodes, version, ...cluster }): Instance => {
     const split = nodes >= CLUSTER_MODE;
-    return { ...cluster, place: zone, shards: split ? nodes : 1, replicas: split ? 1 : nodes, disks: [] };
+    const software = softwareOf({ engine: 'redis', version });
+    const shape = { shards: split ? nodes : 1, replicas: split ? 1 : nodes };
+    return { ...cluster, place: zone, ...shape, disks: [], software };
   });
 
 export const PRODUCTS = [

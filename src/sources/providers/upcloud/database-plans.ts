@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { engineNamed } from '../../../domain/engine.ts';
 import { memory } from '../../../domain/machine.ts';
 import { nothingListed } from '../../http/lists.ts';
 import { diskIn } from '../../schema/facts.ts';
@@ -9,9 +10,8 @@ import type { SourceHttp } from '../../source.ts';
 
 export const SERVICE_TYPES = '/1.3/database/service-types';
 
-/** By type. `pg` is PostgreSQL; the other types have the names of their engines. */
+/** By type, which names the engine. */
 const Types = z.record(z.string(), z.object({ service_plans: z.array(z.unknown()).nullish() }));
-const ENGINES: Readonly<Record<string, string>> = { pg: 'postgresql' };
 
 const Plan = z.object({
   plan: label,
@@ -53,7 +53,7 @@ export async function addPlans(
       const sharing = type === 'opensearch' ? nodes : 1;
       const storage = size ? Math.round((size / sharing) * 1000) / 1000 : null;
       const node = {
-        engine: ENGINES[type] ?? type,
+        engine: engineNamed(type),
         name,
         nodes,
         cpu,

@@ -11,7 +11,7 @@ import { type Place, queryOf } from '../../lib/router.ts';
 import { Ago, Badge, Facts, Progress, Title, type Tone } from '../../parts/basics.tsx';
 import { Links, toOffset } from '../../parts/pager.tsx';
 import { sumText } from '../organizations/costs.tsx';
-import { ClusterState, nodesText } from './clusters.tsx';
+import { ClusterState, nodesText, softwareText } from './clusters.tsx';
 
 /** Changes per page. */
 const LIMIT = 50;
@@ -45,6 +45,7 @@ function ClusterFacts({ cluster, cost }: ClusterAnswer) {
     <Facts
       facts={{
         State: <State {...cluster} />,
+        Engine: softwareText(cluster),
         Where: `${cluster.provider.name}, ${region}${regionName === region ? '' : ` (${regionName})`}`,
         Nodes: (
           <>

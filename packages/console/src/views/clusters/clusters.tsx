@@ -15,7 +15,18 @@ import { Table } from '../../parts/table.tsx';
 
 /** Clusters per page. */
 export const CLUSTERS = 50;
-const FILTERS = ['q', 'organization', 'provider', 'status', 'retired', 'sort', 'order', 'offset'];
+const FILTERS = [
+  'q',
+  'organization',
+  'provider',
+  'status',
+  'engine',
+  'version',
+  'retired',
+  'sort',
+  'order',
+  'offset',
+];
 
 export function ClustersView({ place }: { place: Place }) {
   const answer = useData<FoundClusters>(`/api/clusters?${queryOf(place, FILTERS, CLUSTERS)}`);
@@ -33,8 +44,10 @@ export function ClustersView({ place }: { place: Place }) {
 function Filters({ place }: { place: Place }) {
   const { data } = useData<ClusterTerms>('/api/cluster-terms');
   const { value, set } = filtersOf(place);
-  const { providers = [], statuses = [] } = data ?? {};
+  const { providers = [], statuses = [], engines = [] } = data ?? {};
   const organization = value('organization');
+  const engine = value('engine');
+  const versions = engines.find((each) => each.engine === engine)?.versions ?? [];
   return (
     <search class="filters">
       <Search label="Name or organization" value={value('q')} onSearch={(q) => set({ q })} />
@@ -50,6 +63,20 @@ function Filters({ place }: { place: Place }) {
         options={allOf(statuses)}
         onChoose={(status) => set({ status })}
       />
+      <Choice
+        label="Engine"
+        value={engine}
+        options={allOf(engines.map((each) => each.engine))}
+        onChoose={(chosen) => set({ engine: chosen, version: '' })}
+      />
+      {engine !== '' && (
+        <Choice
+          label="Version"
+          value={value('version')}
+          options={allOf(versions)}
+          onChoose={(version) => set({ version })}
+        />
+      )}
       <Choice
         label="Show"
         value={value('retired')}
@@ -98,6 +125,7 @@ export function ClusterTable({ data, place, isOld, none, isOfOne = false }: Clus
             by('organization'),
           ],
           ['State', (cluster) => <ClusterState {...cluster} />, '', by('status')],
+          ['Engine', (cluster) => softwareText(cluster), '', by('engine')],
           ['Provider, region', ({ provider, region }) => `${provider.name}, ${region}`, '', by('provider')],
           ['Nodes', (cluster) => `${nodesText(cluster)} on ${cluster.machine.name}`],
           ['Changed', ({ changedAt }) => <Ago at={changedAt} />],
@@ -112,6 +140,11 @@ export function ClusterTable({ data, place, isOld, none, isOfOne = false }: Clus
 /** Shows the status that the control plane states, or `retired` if the control plane no longer lists the cluster. */
 export function ClusterState({ status, retiredAt }: Pick<FoundCluster, 'status' | 'retiredAt'>) {
   return retiredAt === null ? status : <Badge tone="note">retired</Badge>;
+}
+
+/** `postgresql 16.4` */
+export function softwareText({ engine, version }: Pick<FoundCluster, 'engine' | 'version'>): string {
+  return engine === null ? 'unknown' : `${engine} ${version ?? ''}`.trimEnd();
 }
 
 /** `2 shards × 3 replicas` */

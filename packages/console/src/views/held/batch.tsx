@@ -126,17 +126,17 @@ function Changes({ id, changes, place, isOld }: ChangesProps) {
       </search>
       {isCut && (
         <p class="calm">
-          This batch is large: the table has only the 20,000 {kind === 'catalogue' ? 'machines' : 'clusters'}{' '}
-          with the largest changes of each kind. All of them: fleetbook hold show --all
+          This batch is large: the table has only the 20,000 {NAMES[kind].many} with the largest changes of
+          each kind. All of them: fleetbook hold show --all
         </p>
       )}
       {kind === 'catalogue' && <Preview batch={id} place={place} />}
       <Table
         rows={rows}
         id={keyOf}
-        name={kind === 'catalogue' ? 'Machine' : 'Cluster'}
+        name={NAMES[kind].one}
         isOld={isOld}
-        columns={kind === 'catalogue' ? machineColumns(changes, place) : CLUSTER_COLUMNS}
+        columns={kind === 'catalogue' ? machineColumns(changes, place) : rowColumns(kind)}
       />
       <Pager place={place} total={total} limit={LIMIT} what={isFiltered ? 'matching rows' : 'rows'} />
       {reasons.length > 0 && (
@@ -152,8 +152,8 @@ function Changes({ id, changes, place, isOld }: ChangesProps) {
 /** Explains the numbers: what is counted, how much of it readers see, and what a row of the table is. */
 function countsText({ kind, diff, totals, unseen }: HeldChanges): string {
   const seen = sumOf(totals);
-  if (kind === 'clusters')
-    return `${count(diff.known)} clusters are stored, and the batch changes, adds or removes ${count(seen)}.`;
+  if (kind !== 'catalogue')
+    return `${count(diff.known)} ${NAMES[kind].many} are stored, and the batch changes, adds or removes ${count(seen)}.`;
   const all = `${count(diff.known)} machines (types × regions) are stored, and the batch changes, adds or removes`;
   const hidden = unseen === 0 ? 'readers see all of them' : `readers see ${count(seen)} of them`;
   return `${all} ${count(seen + unseen)}; ${hidden}, and a row below is one change with all its regions.`;
@@ -171,14 +171,22 @@ const CHANGE: Column<HeldRow> = [
   ({ change }) => <Badge tone={CHANGES[change][1]}>{CHANGES[change][0]}</Badge>,
 ];
 
-const CLUSTER_COLUMNS = [
-  CHANGE,
-  ['Cluster', ({ name }) => name],
-  ['Organization', ({ organization }) => organization],
-  ['Stored now', (row) => (row.change === 'new' ? '–' : valuesOf(row, 'before'))],
-  ['In the batch', (row) => (row.change === 'gone' ? '–' : valuesOf(row, 'after'))],
-  ['Key', ({ key }) => key],
-] satisfies readonly Column<ClusterRow>[] as readonly Column<HeldRow>[];
+const NAMES = {
+  catalogue: { one: 'Machine', many: 'machines', owner: '' },
+  clusters: { one: 'Cluster', many: 'clusters', owner: 'Organization' },
+  lifecycles: { one: 'Cycle', many: 'release cycles', owner: 'Engine' },
+} as const;
+
+function rowColumns(kind: HeldChanges['kind']) {
+  return [
+    CHANGE,
+    [NAMES[kind].one, ({ name }) => name],
+    [NAMES[kind].owner, ({ organization }) => organization],
+    ['Stored now', (row) => (row.change === 'new' ? '–' : valuesOf(row, 'before'))],
+    ['In the batch', (row) => (row.change === 'gone' ? '–' : valuesOf(row, 'after'))],
+    ['Key', ({ key }) => key],
+  ] satisfies readonly Column<ClusterRow>[] as readonly Column<HeldRow>[];
+}
 
 function valuesOf({ fields }: ClusterRow, side: 'before' | 'after') {
   const shown = fields.filter(({ before, after }) => before !== null || after !== null);

@@ -66,7 +66,7 @@ export function StoredDiff({ run, place }: { run: number; place: Place }) {
       {data && !data.isKept && (
         <p class="calm">These changes are deleted. CHANGES_KEPT sets for how many days changes are stored.</p>
       )}
-      {data?.isKept && data.diff.of !== 'rates' && (
+      {data?.isKept && data.diff.of !== 'rates' && data.diff.of !== 'lifecycles' && (
         <ChangeList diff={data.diff} place={place} isOld={answer.isOld} />
       )}
     </section>

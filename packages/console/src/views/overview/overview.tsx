@@ -203,7 +203,10 @@ function SourceTable({ sources, place, selected, onSelect }: SourceTableProps) {
                 />
               )}
               <a href={`/sources/${encodeURIComponent(id)}`}>{id}</a>
-              <span class="muted small"> {kind === 'rates' ? 'exchange rates' : kind}</span>
+              <span class="muted small">
+                {' '}
+                {kind === 'rates' ? 'exchange rates' : kind === 'lifecycles' ? 'release cycles' : kind}
+              </span>
             </>
           ),
           '',

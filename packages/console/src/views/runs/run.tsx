@@ -132,6 +132,8 @@ function Changes({ answer: { run, isKept, unshown, diff }, place, isOld }: Chang
         </p>
       ) : diff.of === 'rates' ? (
         <Rates rates={rates} />
+      ) : diff.of === 'lifecycles' ? (
+        <p class="calm">Release cycles have no record of single changes.</p>
       ) : (
         <ChangeList diff={diff} place={place} isOld={isOld} />
       )}

@@ -105,6 +105,7 @@ const NOUNS = {
   'database plans': 'Database plans',
   clusters: 'Clusters',
   'exchange rates': 'Exchange rates',
+  'release cycles': 'Release cycles',
 } as const;
 
 function SourceFacts({ source, scheduleInWords, nextSlots }: SourceAnswer) {

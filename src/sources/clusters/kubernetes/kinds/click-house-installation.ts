@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { DescribedCluster, DescribedDisk } from '../../../../domain/cluster.ts';
+import { softwareOf, softwareText, versionOfImage } from '../../../cluster-fields.ts';
 import { label } from '../../../schema/fields.ts';
 import { orRejected, rejectedRow } from '../../../schema/items.ts';
 import { labelIn, readRow, rowOf, unusable, valueIn } from '../../../schema/rows.ts';
@@ -22,6 +23,7 @@ const PodTemplate = z.object({
         .array(
           z.object({
             name: z.string().nullish(),
+            image: softwareText,
             resources: Resources,
             volumeMounts: z.array(z.object({ name: z.string() })).nullish(),
           }),
@@ -94,6 +96,7 @@ export const kind: ClusterKind = {
 | \`status\` | \`Terminating\` once it is deleted; \`Stopped\` with \`spec.stop\`; \`Creating\` until it was reconciled once; \`Active\` for \`Completed\`; else the operator's word, e.g. \`InProgress\`, \`Aborted\` |
 | \`machine\` | the resources of the \`clickhouse\` container (else the first) in the pod template of a host |
 | \`disks\` | of one host: its volume claim templates, and those that its containers mount |
+| version | the tag of the image of that container, such as \`24.8.14.10459.altinitystable\`; \`latest\` and the operator's default are unknown |
 | templates | as the operator resolves them: the host's, else its shard's (its replica's if only replicas are listed), else the cluster's, else \`spec.defaults\`. \`status.normalizedCompleted\`, if present, has priority. If hosts of one cluster differ, machine and disks are those of most hosts, or of the first ones if the counts are equal. The installation's ClickHouseInstallationTemplates (\`spec.useTemplates\`, and \`status.usedTemplates\` for automatic ones) supply absent fields; the installation waits in quarantine if one of them cannot be read |`,
 
   refersTo: ['clickhouseinstallationtemplates'],
@@ -196,7 +199,9 @@ function describedHost(metadata: Metadata, naming: Naming, spec: Spec, templates
   const disks = disksOf(spec, templates, pod);
   const { nodeSelector, affinity } = pod?.spec ?? {};
   const { machineType, ...named } = namedBy(metadata, naming, nodeSelector, affinity?.nodeAffinity);
-  return { ...named, machine: machineOf(machineType, containerOf(pod)?.resources), disks };
+  const container = containerOf(pod);
+  const software = softwareOf({ engine: 'clickhouse', version: versionOfImage(container?.image) });
+  return { ...named, machine: machineOf(machineType, container?.resources), disks, software };
 }
 
 function statusOf({ metadata, spec, status }: Installation): string {

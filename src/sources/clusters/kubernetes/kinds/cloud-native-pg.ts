@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { DescribedDisk } from '../../../../domain/cluster.ts';
+import { softwareOf, softwareText, versionOfImage } from '../../../cluster-fields.ts';
 import { count, countOrNone, invalid, label } from '../../../schema/fields.ts';
 import type { ClusterKind } from '../kind.ts';
 import { Conditions, Metadata, oneCluster, readObject } from '../metadata.ts';
@@ -24,6 +25,8 @@ const Storage = z
     return { type: { name }, ...diskSize(given) };
   });
 
+const Major = count.nullish().catch(undefined);
+
 const PgCluster = z.object({
   metadata: Metadata,
   spec: z.object({
@@ -33,6 +36,8 @@ const PgCluster = z.object({
     walStorage: Storage.nullish(),
     tablespaces: z.array(z.object({ storage: Storage })).nullish(),
     resources: Resources,
+    imageName: softwareText,
+    imageCatalogRef: z.object({ major: Major }).nullish().catch(undefined),
     affinity: z.object({ nodeSelector: Labels, nodeAffinity: NodeAffinity }).nullish(),
   }),
   status: z
@@ -40,6 +45,9 @@ const PgCluster = z.object({
       readyInstances: countOrNone.nullish(),
       currentPrimary: z.string().nullish(),
       conditions: Conditions,
+      image: softwareText,
+      /** Of the stored data. During an upgrade to another major version, its pods do not run that one yet. */
+      pgDataImageInfo: z.object({ image: softwareText, majorVersion: Major }).nullish().catch(undefined),
     })
     .nullish(),
 });
@@ -55,7 +63,8 @@ export const kind: ClusterKind = {
 | \`shards\`, \`replicas\` | 1 and \`spec.instances\`, with the primary |
 | \`status\` | \`Terminating\` once it is deleted; \`Stopped\` with the annotation \`cnpg.io/hibernation: "on"\` once the condition of that name is true, since the operator defers the hibernation of an unhealthy cluster; \`Fenced\` if all instances are; \`Creating\` until it had a primary; \`Active\` if the condition \`Ready\` is true and every instance is ready; \`Degraded\` if it is true and some are not; else the reason of the condition, e.g. \`ClusterIsNotReady\`. \`status.phase\` is prose and is not read |
 | \`machine\` | \`spec.resources\` of one instance |
-| \`disks\` | of one instance: \`spec.storage\`, \`spec.walStorage\`, \`spec.tablespaces\` |`,
+| \`disks\` | of one instance: \`spec.storage\`, \`spec.walStorage\`, \`spec.tablespaces\` |
+| version | of PostgreSQL: the tag of \`status.pgDataImageInfo.image\`, \`status.image\` or \`spec.imageName\`, else the major version in \`status.pgDataImageInfo\` or \`spec.imageCatalogRef\`. An image with only a digest states none |`,
 
   read(object, naming) {
     return readObject(PgCluster, object, ({ metadata, spec, status }) => {
@@ -63,10 +72,21 @@ export const kind: ClusterKind = {
       const tablespaces = (spec.tablespaces ?? []).map((each) => each.storage);
       const disks = [storage, ...(walStorage == null ? [] : [walStorage]), ...tablespaces];
       const word = statusOf(metadata, replicas, status);
-      return oneCluster({ metadata, nodes, resources, status: word, shards: 1, replicas, disks }, naming);
+      const software = softwareOf({ engine: 'postgresql', version: versionOf(spec, status) });
+      return oneCluster(
+        { metadata, nodes, resources, status: word, shards: 1, replicas, disks, software },
+        naming,
+      );
     });
   },
 };
+
+/** The operator reads the version from an image's tag too, which must begin with it. */
+function versionOf(spec: PgCluster['spec'], status: PgCluster['status']): string | undefined {
+  const { pgDataImageInfo: data, image } = status ?? {};
+  const tag = versionOfImage(data?.image) ?? versionOfImage(image) ?? versionOfImage(spec.imageName);
+  return tag ?? (data?.majorVersion ?? spec.imageCatalogRef?.major)?.toString();
+}
 
 /** The name of an annotation, and of a condition that is true once no pod is left (pkg/reconciler/hibernation in the operator). */
 const HIBERNATION = 'cnpg.io/hibernation';

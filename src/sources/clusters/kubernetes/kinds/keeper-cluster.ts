@@ -13,7 +13,8 @@ export const kind: ClusterKind = {
 | read | only if the option \`kinds\` names \`keeper-cluster\`: it coordinates ClickHouse clusters and has no user data |
 | \`shards\`, \`replicas\` | 1 and \`spec.replicas\` |
 | \`status\` | as for a \`ClickHouseCluster\`; the reason may be \`NoLeader\` or \`NotEnoughFollowers\` |
-| \`machine\`, \`disks\` | as for a \`ClickHouseCluster\`; \`spec.dataVolumeClaimSpec\` is the only disk |`,
+| \`machine\`, \`disks\` | as for a \`ClickHouseCluster\`; \`spec.dataVolumeClaimSpec\` is the only disk |
+| version | as for a \`ClickHouseCluster\`; the engine is \`clickhouse-keeper\` |`,
 
-  read: readOperated,
+  read: (object, naming) => readOperated('clickhouse-keeper', object, naming),
 };

@@ -1,0 +1,148 @@
+/** Answers about the ends of versions, from PostgreSQL. Its methods reject with `Unavailable` while it is away. */
+import { databaseOn, inOrganization } from '../../db/connection/client.ts';
+import { type RunningCluster, runningClusters, storedLifecycles } from '../../db/lifecycles.ts';
+import {
+  type Cycle,
+  isEnding,
+  type Lifecycle,
+  lifecycleOf,
+  PRODUCTS,
+  urgency,
+} from '../../domain/lifecycle.ts';
+import { readCursor, writeCursor } from '../../http/protocol/page-cursor.ts';
+import { readMarks } from '../../market/market.ts';
+import type { Answer } from '../../snapshot/document/answer.ts';
+import { jsonBody } from '../../snapshot/document/body.ts';
+import type { Documents } from '../../snapshot/read/documents.ts';
+import type { ClusterDetailsDocument, LifecycleDocument } from './schemas.ts';
+
+export interface LifecycleOptions {
+  readonly documents: Pick<Documents, 'postgres'>;
+  /** Milliseconds since the epoch: today is by it. */
+  readonly now?: (() => number) | undefined;
+}
+
+export interface LifecycleQuestion {
+  /** Days from today. */
+  readonly within: number;
+  readonly engine: readonly string[] | undefined;
+}
+
+export interface PageOfClusters {
+  readonly limit: number;
+  readonly cursor: string | undefined;
+}
+
+export type LifecycleAnswers = ReturnType<typeof lifecycleAnswers>;
+
+/** The text of a cursor: the urgency of a cluster and its slug. */
+const POSITION_FORM = /^[0-3] .+$/su;
+
+interface Judged {
+  readonly cluster: RunningCluster;
+  readonly lifecycle: Lifecycle;
+  /** Orders clusters: the most urgent first. */
+  readonly place: string;
+}
+
+/** The organization of each method is the token's. */
+export function lifecycleAnswers({ documents, now = Date.now }: LifecycleOptions) {
+  /** Reads clusters with their lifecycles. All statements see the same state of the database. */
+  async function read(organizationId: number, slug?: string) {
+    const today = new Date(now()).toISOString().slice(0, 10);
+    const { clusters, stored, marks } = await documents.postgres(
+      (client) =>
+        inOrganization(databaseOn(client), organizationId, async (db) => {
+          const found = await runningClusters(db, organizationId, slug);
+          const sources = [...new Set(found.map(({ sourceId }) => sourceId))];
+          return {
+            clusters: found,
+            stored: await storedLifecycles(db),
+            marks: await readMarks(db, organizationId, { sources, regions: [] }),
+          };
+        }),
+      { organizationId },
+    );
+    const judged = clusters.map((cluster): Judged => {
+      const lifecycle = lifecycleOf(cluster, stored.cycles, today);
+      return { cluster, lifecycle, place: `${urgency(lifecycle)} ${cluster.slug}` };
+    });
+    return { judged, today, readAt: stored.readAt, asOf: marks.asOf ?? undefined };
+  }
+
+  return {
+    /** Returns undefined for an unknown slug. */
+    async details(organizationId: number, slug: string): Promise<Answer | undefined> {
+      const { judged, asOf } = await read(organizationId, slug);
+      return judged[0] && answer(detailsDocument(judged[0]), asOf);
+    },
+
+    /** Returns undefined for a cursor of another question. */
+    async list(
+      organizationId: number,
+      question: LifecycleQuestion,
+      { limit, cursor }: PageOfClusters,
+    ): Promise<Answer | undefined> {
+      const after = cursor === undefined ? '' : readCursor(question, cursor, 0, POSITION_FORM)?.text;
+      if (after === undefined) return undefined;
+      const { judged, today, readAt, asOf } = await read(organizationId);
+      const { within, engine } = question;
+      const those = judged.filter(
+        ({ cluster }) => engine === undefined || engine.includes(cluster.engine ?? ''),
+      );
+      const countOf = (fits: (one: Judged) => boolean) => those.filter(fits).length;
+      const listed = those
+        .filter(({ lifecycle }) => lifecycle.state === 'unknown' || isEnding(lifecycle, within))
+        .toSorted((one, other) => (one.place < other.place ? -1 : 1))
+        .filter(({ place }) => place > after);
+      const page = listed.slice(0, limit);
+      const last = listed.length > limit ? page.at(-1) : undefined;
+      const document: LifecycleDocument = {
+        within,
+        today,
+        lifecycles_read_at: readAt,
+        totals: {
+          clusters: those.length,
+          ended: countOf(({ lifecycle }) => lifecycle.state === 'ended'),
+          ending: countOf(({ lifecycle }) => lifecycle.state === 'supported' && isEnding(lifecycle, within)),
+          unknown: countOf(({ lifecycle }) => lifecycle.state === 'unknown'),
+        },
+        clusters: page.map(detailsDocument),
+        next: last ? writeCursor(question, [], last.place) : null,
+      };
+      return answer(document, asOf);
+    },
+  };
+}
+
+function answer(document: object, asOf: string | undefined): Answer {
+  return { body: jsonBody(document), tier: 'postgres', asOf, currency: undefined };
+}
+
+function detailsDocument({ cluster, lifecycle }: Judged): ClusterDetailsDocument {
+  const { slug, name, status, provider, region, engine, version } = cluster;
+  const { state, endOfLife, daysLeft, statedBy, cycle, reason } = lifecycle;
+  return {
+    cluster: { slug, name, status, provider, region },
+    engine,
+    version,
+    state,
+    end_of_life: endOfLife,
+    days_left: daysLeft,
+    stated_by: statedBy === 'lifecycles' ? 'endoflife.date' : statedBy && provider.name,
+    cycle: cycle && cycleDocument(cycle),
+    reason,
+  };
+}
+
+function cycleDocument(cycle: Cycle): ClusterDetailsDocument['cycle'] {
+  return {
+    name: cycle.name,
+    released_on: cycle.releasedOn,
+    active_until: cycle.activeUntil,
+    end_of_life: cycle.endOfLife,
+    extended_until: cycle.extendedUntil,
+    latest: cycle.latest,
+    link: `https://endoflife.date/${PRODUCTS[cycle.engine]}`,
+  };
+}
