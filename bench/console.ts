@@ -1,22 +1,14 @@
-/**
- * `npm run bench -- console`: the operators' console over 1,000,000 machines, 200 sources with a day of runs, 20,000
- * organizations and 50 held batches: each route of it, the first view in a real browser, and the size of its script.
- * `--quick` takes a tenth of the machines and organizations; `--json` is for machines. The exit code is 1 when a bar is
- * missed. The routes are in bench/console/addresses.ts.
- */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+/** `npm run bench -- console`: the operators' console over many rows. The routes are in console/addresses.ts. */
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import type { Sql } from '../src/db/connection/connect.ts';
 import { freePort } from '../src/processes/port.ts';
 import { hasChromium, launchBrowser } from '../test/support/browser.ts';
 import { type Address, addresses, type Facts } from './console/addresses.ts';
 import { FIRST_PROVIDER, fillConsole, sourceId, sourcesFile } from './console/fill.ts';
 import { startProgram } from './read/program.ts';
-import { type Bar, median, quantile, table, verdict } from './support/bar.ts';
-import { count } from './support/options.ts';
-import { startServers } from './support/servers.ts';
+import { type Bar, median, quantile } from './support/bar.ts';
+import { count, flag, openStage, readOptions, report, say } from './support/harness.ts';
 
 const TOKEN = 'the-operators-token-of-the-benchmark';
 const SCRIPT_BYTES = 150_000;
@@ -24,46 +16,37 @@ const FIRST_VIEW_MS = 1000;
 const LOADS = 7;
 const headers = { authorization: `Bearer ${TOKEN}` };
 
-const { values } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    requests: { type: 'string', default: '9' },
-    json: { type: 'boolean', default: false },
+const { requests, quick, json } = readOptions(
+  `The operators' console over 1,000,000 machines, 200 sources with a day of runs, 20,000 organizations and 50 held batches: each route of
+it, the first view in Chromium, and the size of its script.`,
+  {
+    quick: flag('a tenth of the machines and organizations'),
+    requests: count('requests of each route', 9),
+    json: flag('prints JSON'),
   },
-});
-const requests = count('requests', values.requests);
-const part = values.quick ? 10 : 1;
+);
+const part = quick ? 10 : 1;
 const size = {
   machines: 1_000_000 / part,
   sources: 200,
   organizations: 20_000 / part,
   held: 50,
 };
-const say = (line: string) => void process.stderr.write(`${line}\n`);
-const bars = await measure();
-process.stdout.write(
-  values.json
-    ? `${JSON.stringify({ size, bars: bars.map((bar) => ({ ...bar, verdict: verdict(bar) })) }, undefined, 2)}\n`
-    : table(bars),
-);
-process.exitCode = bars.some((bar) => verdict(bar) === 'MISSED') ? 1 : 0;
+report(await measure(), { json, size });
 
 async function measure(): Promise<Bar[]> {
-  await using opened = new AsyncDisposableStack();
-  const folder = await mkdtemp(join(tmpdir(), 'fleetbook-bench-console-'));
-  opened.defer(() => rm(folder, { recursive: true, force: true }));
-  const servers = opened.use(await startServers());
-  const database = opened.use(await servers.database('console'));
+  await using stage = await openStage();
+  const { folder, redisUrl, sql, url } = stage;
   say(`${size.machines} machines, ${size.organizations} organizations`);
-  await fillConsole(database.sql, size, say);
+  await fillConsole(sql, size, say);
   const file = join(folder, 'sources.json');
   await writeFile(file, JSON.stringify(sourcesFile(size)));
-  const server = opened.use(
+  const server = stage.use(
     await startProgram({
       args: [join(import.meta.dirname, 'console/server.ts')],
       env: {
-        DATABASE_URL: database.url,
-        REDIS_URL: servers.redisUrl,
+        DATABASE_URL: url,
+        REDIS_URL: redisUrl,
         FLEETBOOK_CONFIG: file,
         CATALOGUE_CURRENCY: 'EUR',
         OPS_TOKEN: TOKEN,
@@ -75,11 +58,11 @@ async function measure(): Promise<Bar[]> {
   );
   const origin = `http://127.0.0.1:${server.details.port}`;
   const found: Bar[] = [];
-  for (const address of addresses(await factsOf(database.sql))) {
+  for (const address of addresses(await factsOf(sql))) {
     found.push(await measureRoute(origin, address));
     say(`${address.what}: ${Math.round(found.at(-1)?.found ?? 0)} ms`);
   }
-  return [...(await measureScript(origin)), ...(await measureFirstView(origin, database.sql)), ...found];
+  return [...(await measureScript(origin)), ...(await measureFirstView(origin, sql)), ...found];
 }
 
 async function factsOf(sql: Sql): Promise<Facts> {

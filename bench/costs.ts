@@ -1,12 +1,7 @@
-/**
- * `npm run bench -- costs`: server time of the costs of an organization of 10,000 clusters, with a real PostgreSQL of 1,000,000 machines in
- * 200 regions. One request in 200 meets a region with other prices, and a changed cluster. `--quick` uses a tenth of the machines and
- * requests, `--json` prints JSON. The exit code is 1 if a bar is missed.
- */
+/** `npm run bench -- costs`: server time of the costs of a large organization, with a real PostgreSQL. */
 import { Agent, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { parseArgs } from 'node:util';
 import { pino } from 'pino';
 import { openStore, type Sql } from '../src/db/connection/connect.ts';
 import { steadyNow } from '../src/domain/clock.ts';
@@ -20,20 +15,24 @@ import { memoryBudget } from '../src/snapshot/read/budget.ts';
 import { PostgresReads } from '../src/snapshot/read/postgres-reads.ts';
 import { memoryCatalogue, memoryClusters, memoryTokens } from '../test/http/readers.ts';
 import { machinesOf, providerOf, REGIONS, updateOf } from './search/catalogue.ts';
-import { type Bar, median, quantile, table, verdict } from './support/bar.ts';
-import { count } from './support/options.ts';
-import { startServers } from './support/servers.ts';
+import { type Bar, median, quantile } from './support/bar.ts';
+import { count, flag, openStage, readOptions, report } from './support/harness.ts';
 
-const { values } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    requests: { type: 'string' },
-    json: { type: 'boolean', default: false },
+const {
+  quick,
+  requests: REQUESTS,
+  json,
+} = readOptions(
+  `Server time of the costs of an organization of 10,000 clusters, with a real PostgreSQL of 1,000,000 machines in 200 regions. One
+request in 200 meets a region with other prices, and a changed cluster.`,
+  {
+    quick: flag('a tenth of the machines'),
+    requests: count('requests of each kind in each of three rounds', 2000, { quick: 400 }),
+    json: flag('prints JSON'),
   },
-});
+);
 const CLUSTERS = 10_000;
-const MACHINES = values.quick ? 100_000 : 1_000_000;
-const REQUESTS = count('requests', values.requests ?? (values.quick ? '400' : '2000'));
+const MACHINES = quick ? 100_000 : 1_000_000;
 /** Requests between two publications of a region. */
 const EVERY = 200;
 const P99_MS = 50;
@@ -102,11 +101,11 @@ async function fillDatabase(sql: Sql): Promise<void> {
   await sql`vacuum analyze`;
 }
 
-await using servers = await startServers();
-await using database = await servers.database('costs');
-await fillDatabase(database.sql);
+await using stage = await openStage();
+const { sql } = stage;
+await fillDatabase(sql);
 await using store = openStore({
-  url: database.url,
+  url: stage.url,
   role: 'reader',
   connections: 16,
   statementTimeoutMs: 2500,
@@ -178,7 +177,6 @@ async function publish(): Promise<void> {
   publications += 1;
   const region = (publications % REGIONS) + 1;
   const factor = 1 + publications / 1000;
-  const { sql } = database;
   await sql`update machines set price = price * 1.001 where region_id = ${region}`;
   await sql`update regions set version = version + 1 where id = ${region}`;
   await sql`update clusters set shards = 5 where id = ${(publications * 997) % CLUSTERS}`;
@@ -226,9 +224,4 @@ for (const [what, path] of QUESTIONS) {
 }
 agent.destroy();
 await app.close();
-process.stdout.write(
-  values.json
-    ? `${JSON.stringify({ machines: MACHINES, clusters: CLUSTERS, bars: bars.map((bar) => ({ ...bar, verdict: verdict(bar) })) }, undefined, 2)}\n`
-    : table(bars),
-);
-process.exitCode = bars.some((bar) => verdict(bar) === 'MISSED') ? 1 : 0;
+report(bars, { json, machines: MACHINES, clusters: CLUSTERS });

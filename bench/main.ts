@@ -1,45 +1,58 @@
-/** `npm run bench -- <name> [options]`: runs one benchmark; without a name it lists them. */
+/** `npm run bench -- <benchmark> [part] [options]`: runs one benchmark. Without one it lists them, and `--help` explains one. */
 import { spawnSync } from 'node:child_process';
-import { existsSync, globSync, readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { inPackage } from '../src/config/package.ts';
 
-/** What npm builds before a benchmark that measures it, by name. */
-const BUILDS: Readonly<Record<string, readonly string[]>> = {
-  read: ['run', '--silent', 'build'],
-  streams: ['run', '--silent', 'build'],
-  neighbours: ['run', '--silent', 'build'],
-  console: ['run', '--silent', 'build:console'],
+interface Benchmark {
+  readonly what: string;
+  /** The npm script that builds what is measured. */
+  readonly builds?: 'build' | 'build:console';
+}
+
+/** By file, without `.ts`: six benchmarks, and their parts that run alone. */
+const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
+  sync: { what: 'syncs of a million offers, or of 500,000 clusters, compared with a bare COPY' },
+  'sync/freshness': { what: 'the time from a change in a control plane to a readable answer' },
+  'sync/region-file': { what: 'the memory for one region file of AWS with 500 MB' },
+  read: {
+    what: 'hot answers, misses, start and memory of a reader, next to simpler servers',
+    builds: 'build',
+  },
+  'read/turns': {
+    what: 'the longest turns of a reader’s event loop, by CPU time and function',
+    builds: 'build',
+  },
+  'read/neighbours': {
+    what: 'hot answers while another organization downloads, searches and follows',
+    builds: 'build',
+  },
+  'read/memory': { what: 'bytes of an entry of a reader’s memory' },
+  search: { what: 'searches of a million machines, next to PostgreSQL and DuckDB' },
+  costs: { what: 'costs of an organization of 10,000 clusters' },
+  streams: { what: '10,000 idle streams of /v1/changes', builds: 'build' },
+  console: { what: 'routes and first view of the console with a million machines', builds: 'build:console' },
 };
 
-const [name = '', ...options] = process.argv.slice(2);
-const script = join(import.meta.dirname, `${name}.ts`);
-if (!/^[a-z-]+$/.test(name) || name === 'main' || !existsSync(script)) {
-  for (const line of benchmarks()) console.error(line);
-  process.exit(2);
+const [name = '', ...rest] = process.argv.slice(2);
+const [part = ''] = rest;
+const path = `${name}/${part}` in BENCHMARKS ? `${name}/${part}` : name;
+const benchmark = BENCHMARKS[path];
+if (benchmark === undefined) {
+  for (const [each, { what }] of Object.entries(BENCHMARKS))
+    process.stdout.write(`npm run bench -- ${each.replace('/', ' ').padEnd(17)} ${what}\n`);
+  process.exit(name === '' || name === '--help' ? 0 : 2);
 }
-const build = BUILDS[name];
-const built =
-  build === undefined
-    ? 0
-    : spawnSync('npm', build, { cwd: inPackage(), stdio: ['ignore', 2, 'inherit'] }).status;
-process.exitCode = built === 0 ? run() : 1;
+const options = path === name ? rest : rest.slice(1);
+const isBuilt = benchmark.builds === undefined || options.includes('--help') || build(benchmark.builds) === 0;
+process.exitCode = isBuilt ? run() : 1;
+
+function build(script: string): number | null {
+  return spawnSync('npm', ['run', '--silent', script], { cwd: inPackage(), stdio: ['ignore', 2, 'inherit'] })
+    .status;
+}
 
 function run(): number {
+  const script = join(import.meta.dirname, `${path}.ts`);
   const args = [...process.execArgv, script, ...options];
   return spawnSync(process.execPath, args, { cwd: inPackage(), stdio: 'inherit' }).status ?? 1;
-}
-
-/** Returns a line for each benchmark: the beginning of its file's first comment. */
-function benchmarks(): string[] {
-  return globSync(join(import.meta.dirname, '*.ts'))
-    .sort()
-    .flatMap((path) => {
-      const [, what] =
-        /^\/\*\*\s+(?:\* )?`npm run bench -- [a-z-]+[^`]*`: (.*?)\.\s/s.exec(readFileSync(path, 'utf8')) ??
-        [];
-      return what === undefined || path.endsWith('main.ts')
-        ? []
-        : [`npm run bench -- ${basename(path, '.ts').padEnd(10)} ${what.replaceAll(/\s*\n \* /g, ' ')}`];
-    });
 }

@@ -1,16 +1,9 @@
-/**
- * `npm run bench -- search`: the same questions to the index, to the API over HTTP, to PostgreSQL over indexes and to
- * DuckDB, side by side in each round; also the index's memory, and the time to index a publication. A million
- * machines of 200 regions; `--quick` uses a tenth, `--json` prints JSON. The exit code is 1 if a bar is missed.
- */
+/** `npm run bench -- search`: the same questions to the index, to the API, to PostgreSQL and to DuckDB. */
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { parseArgs } from 'node:util';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { searchAnswers } from '../src/features/search/answers.ts';
 import { searchApi } from '../src/features/search/routes.ts';
@@ -20,36 +13,26 @@ import { search } from '../src/market/search.ts';
 import { memoryCatalogue, memoryClusters, memoryTokens, NO_BOOKS } from '../test/http/readers.ts';
 import { machinesOf, providerOf, REGIONS, updateOf } from './search/catalogue.ts';
 import { LIMIT, QUESTIONS, type Question } from './search/questions.ts';
-import { type Bar, median, quantile, table, verdict } from './support/bar.ts';
-import { count } from './support/options.ts';
-import { startServers } from './support/servers.ts';
+import { type Bar, median, quantile } from './support/bar.ts';
+import { count, flag, openStage, readOptions, report, type Stage, say } from './support/harness.ts';
 import { threadCpu } from './support/thread-cpu.ts';
 
-const { values } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    rounds: { type: 'string', default: '9' },
-    json: { type: 'boolean', default: false },
-  },
-});
-const machines = values.quick ? 100_000 : 1_000_000;
-const rounds = count('rounds', values.rounds);
+const { quick, rounds, json } = readOptions(
+  `The same questions to the index, to the API over HTTP, to PostgreSQL over indexes and to DuckDB, side by side in each round; also the
+index's memory, and the time to index a publication. A million machines of 200 regions.`,
+  { quick: flag('a tenth of the machines'), rounds: count('rounds', 9), json: flag('prints JSON') },
+);
+const machines = quick ? 100_000 : 1_000_000;
 const perRegion = machines / REGIONS;
 /** Searches of the index in one round: a single one is too short for the clock. */
 const REPEATS = 50;
 const COLUMNS =
   'id integer, provider integer, region integer, name text, cpu integer, ram integer, price double precision, architecture text, cpu_kind text';
-const say = (line: string) => void process.stderr.write(`${line}\n`);
 
 const bars: Bar[] = [];
 const index = build();
 await measure();
-process.stdout.write(
-  values.json
-    ? `${JSON.stringify({ machines, bars: bars.map((bar) => ({ ...bar, verdict: verdict(bar) })) }, undefined, 2)}\n`
-    : table(bars),
-);
-process.exitCode = bars.some((bar) => verdict(bar) === 'MISSED') ? 1 : 0;
+report(bars, { json, machines });
 
 /** @returns the result of the work, the seconds in total, and the longest step in milliseconds of CPU time */
 function timed<T>(work: Generator<void, T>): { result: T; seconds: number; longest: number } {
@@ -106,7 +89,7 @@ function build(): CatalogueIndex {
       found: counted / took,
       unit: '×',
       bound: 'least',
-      ...(!values.quick && { limit: 1 }),
+      ...(!quick && { limit: 1 }),
     },
     {
       what: 'a changed region put in',
@@ -128,16 +111,14 @@ function build(): CatalogueIndex {
 type Ask = (question: Question) => Promise<unknown>;
 
 async function measure(): Promise<void> {
-  await using opened = new AsyncDisposableStack();
-  const folder = await mkdtemp(join(tmpdir(), 'fleetbook-bench-search-'));
-  opened.defer(() => rm(folder, { recursive: true, force: true }));
-  const file = join(folder, 'machines.csv');
+  await using stage = await openStage();
+  const file = join(stage.folder, 'machines.csv');
   await pipeline(lines(), createWriteStream(file));
   say('PostgreSQL and DuckDB read the machines');
   const contenders: Record<string, Ask> = {
-    HTTP: await overHttp(opened),
-    PostgreSQL: await postgres(opened, file),
-    DuckDB: await duckDb(opened, file),
+    HTTP: await overHttp(stage),
+    PostgreSQL: await postgres(stage, file),
+    DuckDB: await duckDb(stage, file),
   };
   const times = new Map<string, number[]>();
   const note = (name: string, ms: number) => times.set(name, [...(times.get(name) ?? []), ms]);
@@ -201,9 +182,7 @@ function statement({ where, order }: Question): string {
   return `select * from machines_flat where ${where} order by ${order}, price, id limit ${LIMIT}`;
 }
 
-async function postgres(opened: AsyncDisposableStack, file: string): Promise<Ask> {
-  const servers = opened.use(await startServers());
-  const { sql } = opened.use(await servers.database('search'));
+async function postgres({ sql }: Stage, file: string): Promise<Ask> {
   await sql.unsafe(`create table machines_flat (${COLUMNS})`);
   const copy = await sql`copy machines_flat from stdin with (format csv)`.writable();
   await pipeline(createReadStream(file), copy);
@@ -220,15 +199,15 @@ async function postgres(opened: AsyncDisposableStack, file: string): Promise<Ask
   return (question) => sql.unsafe(statement(question));
 }
 
-async function duckDb(opened: AsyncDisposableStack, file: string): Promise<Ask> {
+async function duckDb(stage: Stage, file: string): Promise<Ask> {
   const connection = await (await DuckDBInstance.create(':memory:', { threads: '1' })).connect();
-  opened.defer(() => connection.closeSync());
+  stage.defer(() => connection.closeSync());
   await connection.run(`create table machines_flat (${COLUMNS})`);
   await connection.run(`copy machines_flat from '${file}' (format csv, header false)`);
   return async (question) => (await connection.runAndReadAll(statement(question))).getRows();
 }
 
-async function overHttp(opened: AsyncDisposableStack): Promise<Ask> {
+async function overHttp(stage: Stage): Promise<Ask> {
   const tokens = memoryTokens();
   const app = buildApp({
     catalogue: await memoryCatalogue(),
@@ -248,10 +227,10 @@ async function overHttp(opened: AsyncDisposableStack): Promise<Ask> {
     limits: { maxEventLoopDelayMs: 0 },
   });
   await app.listen({ host: '127.0.0.1', port: 0 });
-  opened.defer(() => app.close());
+  stage.defer(() => app.close());
   const { port } = app.server.address() as AddressInfo;
   const agent = new Agent({ keepAlive: true });
-  opened.defer(() => agent.destroy());
+  stage.defer(() => agent.destroy());
   const headers = { authorization: `Bearer ${tokens.issue()}` };
   return ({ query }) =>
     new Promise((resolve, reject) => {

@@ -1,55 +1,43 @@
-/**
- * `npm run bench -- streams`: the cost of idle streams of `/v1/changes` for one process of `serve`: memory, and the rate
- * of the hot path. The rate is compared with that of a process without streams, in turn, a pair every few seconds: a
- * shared machine changes its speed more often than streams can be opened and closed. Needs wrk, dist (`npm run
- * build`), and two file descriptors a stream (`ulimit -n`).
- */
-import { mkdtemp, rm } from 'node:fs/promises';
+/** `npm run bench -- streams`: the cost of idle streams of `/v1/changes` for one process of `serve`. */
 import { connect, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { fill, openPublisher, PROVIDER } from './read/fill.ts';
 import { startFleetbook } from './read/fleetbook.ts';
 import { cpuSeconds, residentBytes } from './read/proc.ts';
 import { runWrk } from './read/wrk.ts';
-import { type Bar, median, table, verdict } from './support/bar.ts';
-import { count } from './support/options.ts';
-import { startServers } from './support/servers.ts';
+import { type Bar, median, unsteady } from './support/bar.ts';
+import { count, flag, openStage, readOptions, report, say } from './support/harness.ts';
 
-const { values } = parseArgs({
-  options: {
-    streams: { type: 'string', default: '10000' },
-    rounds: { type: 'string', default: '3' },
-    pairs: { type: 'string', default: '15' },
-    seconds: { type: 'string', default: '1' },
+const { streams, rounds, pairs, seconds, json } = readOptions(
+  `The cost of idle streams of /v1/changes for one process of \`serve\`: memory, and the rate of the hot path. The rate is compared with
+that of a process without streams, in turn, a pair every few seconds: a shared machine changes its speed more often than streams
+can be opened and closed. Needs wrk, and two file descriptors a stream (\`ulimit -n\`).`,
+  {
+    streams: count('streams', 10_000),
+    rounds: count('rounds, each with new streams', 3),
+    pairs: count('pairs of measurements in a round', 15),
+    seconds: count('seconds of a measurement', 1),
+    json: flag('prints JSON'),
   },
-});
-const streams = count('streams', values.streams);
-const rounds = count('rounds', values.rounds);
-const pairs = count('pairs', values.pairs);
-const seconds = count('seconds', values.seconds);
+);
 /** Streams that are opened at once. */
 const AT_ONCE = 100;
 const SMALL = { regions: 10, machinesPerRegion: 50, organizations: 1000, clustersPerOrganization: 2 };
 
-await using opened = new AsyncDisposableStack();
-const folder = await mkdtemp(join(tmpdir(), 'fleetbook-streams-'));
-opened.defer(() => rm(folder, { recursive: true, force: true }));
-const servers = opened.use(await startServers());
-const database = opened.use(await servers.database('streams'));
-const filled = await fill(database.sql, SMALL);
-const publisher = opened.use(await openPublisher(database.url, servers.redisUrl));
+await using stage = await openStage();
+const { folder, redisUrl, sql, url } = stage;
+const filled = await fill(sql, SMALL);
+const publisher = stage.use(await openPublisher(url, redisUrl));
 // Syncs would have raised the versions.
-await database.sql`update regions set version = version + 1`;
+await sql`update regions set version = version + 1`;
 await publisher.publish();
-await database.sql`update feed_changes set at = now() - interval '1 hour'`;
+await sql`update feed_changes set at = now() - interval '1 hour'`;
 const serve = async (name: string) =>
-  opened.use(
+  stage.use(
     await startFleetbook({
       env: {
-        DATABASE_URL: database.url,
-        REDIS_URL: servers.redisUrl,
+        DATABASE_URL: url,
+        REDIS_URL: redisUrl,
         // Half of them may be streams, and one token may have a quarter of these.
         MAX_CONNECTIONS: String(streams * 8),
       },
@@ -68,7 +56,7 @@ const rate = async ({ port, pid }: { readonly port: number; readonly pid: number
 // The first answers may take longer than wrk waits.
 for (const one of [api, without, api, without]) await rate(one).catch(() => 0);
 
-const [ratios, ratiosOfCpu]: [number[], number[]] = [[], []];
+const [ratios, ratiosOfCpu, ofPeer]: [number[], number[], number[]] = [[], [], []];
 let bytes = 0;
 let reported = 0;
 for (let round = 1; round <= rounds; round++) {
@@ -81,6 +69,7 @@ for (let round = 1; round <= rounds; round++) {
     const during = await rate(api);
     bytes = Math.max(bytes, residentBytes(api.pid) - memoryBefore);
     const { perSecond, perCpuSecond } = await rate(without);
+    ofPeer.push(perCpuSecond);
     found.push(during.perSecond / perSecond);
     ratiosOfCpu.push(during.perCpuSecond / perCpuSecond);
   }
@@ -91,8 +80,8 @@ for (let round = 1; round <= rounds; round++) {
   await rate(api).catch(() => 0);
   const sorted = found.toSorted((a, b) => a - b);
   const shown = `${sorted[0]?.toFixed(2)} to ${sorted.at(-1)?.toFixed(2)}`;
-  process.stderr.write(
-    `round ${round}: opened in ${openedIn.toFixed(1)} s, hot path ${shown} of what it is without, at most ${(bytes / 1e6).toFixed(0)} MB, a change reached all in ${reported.toFixed(2)} s\n`,
+  say(
+    `round ${round}: opened in ${openedIn.toFixed(1)} s, hot path ${shown} of what it is without, at most ${(bytes / 1e6).toFixed(0)} MB, a change reached all in ${reported.toFixed(2)} s`,
   );
 }
 
@@ -104,13 +93,13 @@ const bars: Bar[] = [
     unit: '',
     limit: 0.95,
     bound: 'least',
+    unsure: unsteady('the process without streams', ofPeer),
   },
   // The other process shares its core with the streams, so that this value is a little too good.
   { what: 'hot path with them, of what it is without, in the same time', found: median(ratios), unit: '' },
   { what: 'one change reaches all of them', found: reported, unit: 's' },
 ];
-process.stdout.write(table(bars));
-process.exitCode = bars.some((bar) => verdict(bar) === 'MISSED') ? 1 : 0;
+report(bars, { json });
 
 /** Streams of as many tokens as there are organizations, each with its first frame. */
 async function openStreams(): Promise<Socket[]> {
@@ -158,8 +147,8 @@ async function untilReached(sockets: readonly Socket[]): Promise<number> {
         });
       }),
   );
-  await database.sql`update machines set price = price * 1.01 where id = ${filled.machine}`;
-  await database.sql`update regions set version = version + 1 where id = ${filled.small}`;
+  await sql`update machines set price = price * 1.01 where id = ${filled.machine}`;
+  await sql`update regions set version = version + 1 where id = ${filled.small}`;
   const since = performance.now();
   await publisher.publish();
   await Promise.all(received);

@@ -2,39 +2,32 @@
  * `npm run bench -- sync`: a million offers through the real job, store and publisher, compared with PostgreSQL's time
  * for the same rows in the same run; with `--clusters`, the clusters of many organizations. See docs/performance.md.
  */
-import { parseArgs } from 'node:util';
 import { Redis } from 'ioredis';
-import { type Bar, table, verdict } from './support/bar.ts';
-import { barsOf, type Results } from './support/bars.ts';
-import { REGIONS } from './support/catalogue.ts';
-import { type ClusterSyncs, clusterBars, runClusterSyncs } from './support/cluster-syncs.ts';
-import { publishAfterFlush } from './support/flush.ts';
-import { count } from './support/options.ts';
-import { type Round, runRound, runSyncs } from './support/rounds.ts';
+import type { Bar } from './support/bar.ts';
+import { count, flag, readOptions, report, say } from './support/harness.ts';
 import { startServers } from './support/servers.ts';
-import { bareCopy } from './support/yardstick.ts';
+import { barsOf, type Results } from './sync/bars.ts';
+import { REGIONS } from './sync/catalogue.ts';
+import { type ClusterSyncs, clusterBars, runClusterSyncs } from './sync/cluster-syncs.ts';
+import { publishAfterFlush } from './sync/flush.ts';
+import { type Round, runRound, runSyncs } from './sync/rounds.ts';
+import { bareCopy } from './sync/yardstick.ts';
 
-const { values } = parseArgs({
-  options: {
-    offers: { type: 'string', default: '1000000' },
-    rounds: { type: 'string', default: '3' },
-    /** Organizations have 25 each. */
-    clusters: { type: 'boolean', default: false },
-    organizations: { type: 'string', default: '20000' },
-    /** Also measures the same offers with three terms and a monthly cap each. They have no bar. */
-    terms: { type: 'boolean', default: false },
-    json: { type: 'boolean', default: false },
+const { offers, rounds, organizations, ...options } = readOptions(
+  `A million offers through the real job, store and publisher, compared with PostgreSQL's time for the same rows in the same run.
+The parts are \`npm run bench -- sync freshness\` and \`npm run bench -- sync region-file\`.`,
+  {
+    offers: count('offers, in 200 regions', 1_000_000, { least: REGIONS * 10, of: REGIONS }),
+    rounds: count('rounds; the result is their median', 3),
+    clusters: flag('measures the clusters of many organizations instead, 25 for each'),
+    organizations: count('organizations, for --clusters', 20_000, { least: 100, of: 100 }),
+    terms: flag('also measures the offers with three terms and a monthly cap each, without a bar'),
+    json: flag('prints JSON'),
   },
-});
-const offers = count('offers', values.offers, REGIONS * 10, REGIONS);
-const rounds = count('rounds', values.rounds, 1);
-// Standard output has only the result.
-const say = (line: string) => void process.stderr.write(`${line}\n`);
+);
 
-const { bars, results } = values.clusters ? await measureClusters() : await measureCatalogue();
-const missed = bars.filter((bar) => verdict(bar) === 'MISSED');
-process.stdout.write(values.json ? `${JSON.stringify({ bars, results }, undefined, 2)}\n` : table(bars));
-process.exitCode = missed.length > 0 ? 1 : 0;
+const { bars, results } = options.clusters ? await measureClusters() : await measureCatalogue();
+report(bars, { json: options.json, results });
 
 async function measureCatalogue(): Promise<{ bars: Bar[]; results: Results }> {
   const results = await measure();
@@ -42,7 +35,6 @@ async function measureCatalogue(): Promise<{ bars: Bar[]; results: Results }> {
 }
 
 async function measureClusters(): Promise<{ bars: Bar[]; results: ClusterSyncs }> {
-  const organizations = count('organizations', values.organizations, 100, 100);
   const clusters = organizations * 25;
   await using servers = await startServers();
   const { redisUrl } = servers;
@@ -76,7 +68,7 @@ async function measure(): Promise<Results> {
       copyWithForeignKeys: await bareCopy(database.sql, true),
     };
   });
-  if (values.terms) {
+  if (options.terms) {
     say(`${offers} offers with terms`);
     await within('terms', (database) =>
       runSyncs({ database, redis, redisUrl, offers, edition: 1, terms: true, say }),

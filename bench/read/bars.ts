@@ -53,7 +53,6 @@ export function barsOf(results: Results): Bar[] {
   return [
     ...hot.targets.flatMap(hotBars),
     ...halfLoadBars(hot.halfLoad),
-    vegetaBar(hot),
     ...missBars(misses),
     {
       what: `${singleFlight.callers} misses of one key at once: answered`,
@@ -126,18 +125,6 @@ function cpuBar(
   return Number.isNaN(found) ? { ...bar, note: 'needs /proc' } : { ...bar, found };
 }
 
-/** Without a goal: it shows that the ratio above does not depend on wrk. */
-function vegetaBar({ targets: [small], byVegeta }: Hot): Bar {
-  const bar: Bar = { what: `${small?.what}: CPU time of bare node:http / fleetbook, by vegeta`, unit: '×' };
-  if (!byVegeta) return { ...bar, note: VEGETA_MISSING };
-  const { fleetbook, bare } = byVegeta;
-  const found = median(ratios(bare.cpu, fleetbook.cpu));
-  if (Number.isNaN(found)) return { ...bar, note: 'needs /proc' };
-  const times = `${median(fleetbook.cpu).toFixed(1)} and ${median(bare.cpu).toFixed(1)} µs an answer`;
-  return { ...bar, found, note: `${times}, ${median(fleetbook.perSecond).toFixed(0)}/s` };
-}
-
-const VEGETA_MISSING = 'vegeta is not installed (go install github.com/tsenart/vegeta/v12@latest)';
 const NGINX_MISSING = 'nginx is not installed (Debian: apt-get install nginx-light)';
 
 /** Milliseconds of p99 beyond which the bare server shows the machine alone. */

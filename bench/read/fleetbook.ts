@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../../src/processes/port.ts';
-import type { WatchedTurns } from '../support/watch-turns.ts';
 import { type Program, ROOT, startProgram, WATCHED, watchTurns } from './program.ts';
+import type { WatchedTurns } from './watch-turns.ts';
 
 export const CLI = join(ROOT, 'dist/src/cli.js');
 

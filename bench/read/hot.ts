@@ -7,7 +7,6 @@ import { cpuSeconds } from './proc.ts';
 import { checkPeers } from './same.ts';
 import type { Scene } from './scene.ts';
 import { captureAnswers, type Server, type Target } from './targets.ts';
-import { findVegeta, measureByVegeta, type SecondLoad } from './vegeta.ts';
 import { runWrk } from './wrk.ts';
 
 export interface HotTarget {
@@ -24,8 +23,6 @@ export interface HotTarget {
 export interface Hot {
   readonly targets: readonly HotTarget[];
   readonly halfLoad: Paced;
-  /** Undefined without vegeta. */
-  readonly byVegeta: SecondLoad | undefined;
 }
 
 /** The targets of `quick`. */
@@ -99,18 +96,7 @@ export async function measureHot(scene: Scene): Promise<Hot> {
     folder,
     say,
   });
-  const byVegeta = findVegeta()
-    ? await measureByVegeta(
-        { path, headers, seconds },
-        {
-          fleetbook: { port: fleetbook.port, pid: fleetbook.pid },
-          bare: { port: portOf('bare', small.target) ?? 0, pid: peers.barePid },
-        },
-        scene,
-      )
-    : undefined;
   return {
-    byVegeta,
     targets: all.map(({ target: { id, what }, perSecond, cpu }) => {
       return { id, what, body: answers[id]?.body.length ?? 0, perSecond, cpu };
     }),

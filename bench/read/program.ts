@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { findProgram } from '../../src/processes/find-program.ts';
 import { messageOf, type ReadyDetails } from '../../src/processes/ipc.ts';
-import type { WatchedTurns } from '../support/watch-turns.ts';
+import type { WatchedTurns } from './watch-turns.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
 
@@ -42,7 +42,7 @@ export interface ProgramOptions {
 }
 
 /** Arguments of Node for a program whose turns are to be watched. */
-export const WATCHED = ['--import', join(ROOT, 'bench/support/watch-turns.ts')] as const;
+export const WATCHED = ['--import', join(ROOT, 'bench/read/watch-turns.ts')] as const;
 
 /** Returns the long turns of a program's event loop during the work. It needs `WATCHED`. */
 export async function watchTurns({ child }: Program, work: () => Promise<unknown>): Promise<WatchedTurns> {

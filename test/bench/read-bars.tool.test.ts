@@ -48,10 +48,6 @@ function results(changed: Partial<Results> = {}): Results {
         },
       ],
       halfLoad: { rate: 500, fleetbook: [run(1.4), run(2.8)], bare: [run(1), run(2)] },
-      byVegeta: {
-        fleetbook: { cpu: [100, 100], perSecond: [90, 80] },
-        bare: { cpu: [97, 97], perSecond: [90, 80] },
-      },
     },
     misses: {
       redis: {
@@ -86,8 +82,6 @@ describe('the bars of reading', () => {
     expect(barNamed('machines <3 KB> / bare node:http')).toMatchObject({ found: 0.95, verdict: '' });
     const cpu = (what: string) => barNamed(`${what}: CPU time of bare node:http / fleetbook`);
     expect(cpu('machines <3 KB>')).toMatchObject({ found: 0.96, verdict: 'PASS' });
-    const byVegeta = barNamed('machines <3 KB>: CPU time of bare node:http / fleetbook, by vegeta');
-    expect(byVegeta).toMatchObject({ found: 0.97, verdict: '' });
     expect(cpu('304')).toMatchObject({ found: 0.825, verdict: 'MISSED' });
     expect(barNamed('machines <3 KB> / nginx')).toMatchObject({ found: 0.76, verdict: 'PASS' });
     expect(barNamed('304 / bare node:http')).toMatchObject({ found: 0.825, verdict: '' });
@@ -151,10 +145,6 @@ describe('the bars of reading', () => {
       verdict: 'not measured',
       note: 'one core',
     });
-    const noVegeta = results({ hot: { ...results().hot, byVegeta: undefined } });
-    expect(
-      barNamed('machines <3 KB>: CPU time of bare node:http / fleetbook, by vegeta', noVegeta),
-    ).toMatchObject({ verdict: 'not measured', note: expect.stringContaining('go install') });
     const [target, ...others] = results().hot.targets;
     if (!target) throw new Error('unreachable: the results have targets');
     const { nginx: _, ...perSecond } = target.perSecond;

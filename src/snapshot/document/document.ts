@@ -1,7 +1,7 @@
 import type { EncodedBody } from './answer.ts';
 import { Body, hashOf, StoredBody } from './body.ts';
 
-/** A key of a parsed index, in addition to its text. `npm run bench -- memory` measures it. */
+/** A key of a parsed index, in addition to its text. `npm run bench -- read memory` measures it. */
 export const BYTES_PER_KEY = 70;
 
 export interface Provenance {

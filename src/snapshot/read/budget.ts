@@ -32,7 +32,7 @@ export function memoryBudget(limit: number): MemoryBudget {
 }
 
 /**
- * Overhead of entries in bytes, in addition to their content. `npm run bench -- memory` measures each constant, and fails if one
+ * Overhead of entries in bytes, in addition to their content. `npm run bench -- read memory` measures each constant, and fails if one
  * is too small or 50 % too large.
  */
 

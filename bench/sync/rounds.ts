@@ -1,9 +1,9 @@
 /** One round: the three kinds of sync, and the yardstick between them, on one database. */
 import type { Redis } from 'ioredis';
+import type { Database } from '../support/servers.ts';
 import type { CatalogueShape } from './catalogue.ts';
 import { runWorker } from './child.ts';
 import { type Effects, watchEffects } from './effects.ts';
-import type { Database } from './servers.ts';
 import type { Measured } from './worker.ts';
 import { bareCopy, keepRows } from './yardstick.ts';
 

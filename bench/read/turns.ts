@@ -1,42 +1,32 @@
-/**
- * `npm run bench -- turns`: what holds the event loop of a reader. A real `serve` has 100,000 documents in memory, requests of 10,000
- * tokens, and 1,000,000 machines in its index of searches; a client reads the metrics, and regions are published. It prints each
- * function with a turn of 1.5 ms of CPU time or more. The first turns of a process compile it. `--quick` uses a tenth of all. `--documents`, `--tokens`
- * and `--machines` set single values, `--seconds` the length of the first part: some tasks run once a minute. See
- * bench/support/watch-turns.ts.
- */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+/** `npm run bench -- read turns`: what holds the event loop of a reader. See watch-turns.ts. */
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
-import { fetchAnswer } from './read/capture.ts';
-import { fill, openPublisher, PROVIDER } from './read/fill.ts';
-import { startFleetbook } from './read/fleetbook.ts';
-import { runPace } from './read/pace-run.ts';
-import { startBare } from './read/peers.ts';
-import { WATCHED, watchTurns } from './read/program.ts';
-import { cycleScript, runWrk } from './read/wrk.ts';
-import { type Bar, median, shown, spread, table, unsteady, verdict } from './support/bar.ts';
-import { count } from './support/options.ts';
-import { startServers } from './support/servers.ts';
-import type { WatchedTurns } from './support/watch-turns.ts';
+import { type Bar, median, shown, spread, unsteady } from '../support/bar.ts';
+import { count, flag, openStage, readOptions, report, say } from '../support/harness.ts';
+import { fetchAnswer } from './capture.ts';
+import { fill, openPublisher, PROVIDER } from './fill.ts';
+import { startFleetbook } from './fleetbook.ts';
+import { runPace } from './pace-run.ts';
+import { startBare } from './peers.ts';
+import { WATCHED, watchTurns } from './program.ts';
+import type { WatchedTurns } from './watch-turns.ts';
+import { cycleScript, runWrk } from './wrk.ts';
 
-const { values } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    documents: { type: 'string' },
-    tokens: { type: 'string' },
-    machines: { type: 'string' },
-    seconds: { type: 'string' },
-  },
-});
-const share = values.quick ? 0.1 : 1;
 const REGIONS = 200;
-const documents = count('documents', values.documents ?? String(100_000 * share), 2, 2);
-const machines = count('machines', values.machines ?? String(1_000_000 * share), REGIONS, REGIONS);
-const tokens = count('tokens', values.tokens ?? String(10_000 * share));
-const seconds = count('seconds', values.seconds ?? (values.quick ? '15' : '70'));
+const { documents, machines, tokens, seconds, json } = readOptions(
+  `What holds the event loop of a reader. A real \`serve\` has documents in memory, requests of many tokens, and an index of searches; a
+client reads the metrics, and regions are published. It prints each function with a turn of 1.5 ms of CPU time or more, so it needs
+no idle machine. The first turns of a process compile it.`,
+  {
+    quick: flag('a tenth of all'),
+    documents: count('documents in memory', 100_000, { quick: 10_000, least: 2, of: 2 }),
+    machines: count('machines', 1_000_000, { quick: 100_000, least: REGIONS, of: REGIONS }),
+    tokens: count('tokens with requests', 10_000, { quick: 1000 }),
+    seconds: count('seconds of the first part; some tasks run once a minute', 70, { quick: 15 }),
+    json: flag('prints JSON'),
+  },
+);
 /** Shorter ones are not printed (ms). */
 const SHOWN_MS = 1.5;
 /** Milliseconds of a turn of a periodic task. */
@@ -45,13 +35,9 @@ const AT_ONCE = 16;
 /** Hot answers a second, and rounds, of the comparison with a bare server. */
 const RATE = 1000;
 const ROUNDS = 5;
-const say = (line: string) => void process.stderr.write(`${line}\n`);
 
-await using opened = new AsyncDisposableStack();
-const folder = await mkdtemp(join(tmpdir(), 'fleetbook-bench-turns-'));
-opened.defer(() => rm(folder, { recursive: true, force: true }));
-const servers = opened.use(await startServers());
-const { sql, url } = opened.use(await servers.database('turns'));
+await using stage = await openStage();
+const { folder, redisUrl, sql, url } = stage;
 // Each organization has two documents: its clusters and its token.
 const filled = await fill(sql, {
   regions: REGIONS,
@@ -59,13 +45,13 @@ const filled = await fill(sql, {
   organizations: documents / 2,
   clustersPerOrganization: 1,
 });
-const publisher = opened.use(await openPublisher(url, servers.redisUrl));
+const publisher = stage.use(await openPublisher(url, redisUrl));
 say(`${await publisher.publish()} documents published`);
-const serve = opened.use(
+const serve = stage.use(
   await startFleetbook({
     env: {
       DATABASE_URL: url,
-      REDIS_URL: servers.redisUrl,
+      REDIS_URL: redisUrl,
       MEMORY_LIMIT: '1500000000',
       SNAPSHOT_DIR: join(folder, 'dump'),
     },
@@ -89,7 +75,7 @@ const script = join(folder, 'tokens.lua');
 await writeFile(script, cycleScript(clustersOf.slice(0, tokens)));
 
 const bars: Bar[] = [];
-function report(part: string, { turns, waitP99, long }: WatchedTurns): void {
+function addBars(part: string, { turns, waitP99, long }: WatchedTurns): void {
   bars.push({
     what: `${part}: wait for the current turn, p99`,
     found: waitP99,
@@ -108,7 +94,7 @@ function report(part: string, { turns, waitP99, long }: WatchedTurns): void {
   }
 }
 
-report(
+addBars(
   'periodic tasks',
   await serve.watched(async () => {
     // Few connections: a turn answers all requests that have arrived.
@@ -123,8 +109,8 @@ report(
 );
 await compareWithBare();
 const authorization = { authorization: `Bearer ${filled.token}` };
-report('the first search', await serve.watched(untilSearched));
-report(
+addBars('the first search', await serve.watched(untilSearched));
+addBars(
   'publications of a region, with searches',
   await serve.watched(async () => {
     for (let i = 0; i < 10; i++) {
@@ -140,8 +126,7 @@ report(
     }
   }),
 );
-process.stdout.write(table(bars));
-process.exitCode = bars.some((bar) => verdict(bar) === 'MISSED') ? 1 : 0;
+report(bars, { json });
 
 /** Compares the wait for the current turn at a fixed rate of hot answers: other programs do not change it, as they do the p99. */
 async function compareWithBare(): Promise<void> {

@@ -1,8 +1,8 @@
 /** Republishes everything after a loss of the cache, under load. */
 import type { Redis } from 'ioredis';
+import type { Database } from '../support/servers.ts';
 import { runWorker } from './child.ts';
 import { type Reading, readDuring } from './reading.ts';
-import type { Database } from './servers.ts';
 import type { Measured } from './worker.ts';
 
 export interface AfterFlush {

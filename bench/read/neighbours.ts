@@ -1,50 +1,36 @@
-/**
- * `npm run bench -- neighbours`: hot answers of one organization while another one downloads files, searches a million machines, lists what
- * 10,000 clusters cost, and follows 10,000 streams; each alone, and all together. The p99 of hot answers is compared with their own p99
- * without neighbours in the same round. A bare `node:http` on the load's core answers as many requests meanwhile: if it becomes as much
- * slower, the machine is measured, and the result is "not measurable".
- *
- * `--quick` uses a tenth of all and one round. `--machines`, `--clusters`, `--streams`, `--rounds` and `--seconds` set single values,
- * `--only downloads` measures one load. `--watch` prints what holds the event loop instead, by CPU time, which needs no quiet machine (bench/support/watch-turns.ts). Needs
- * dist (`npm run build`) and two file descriptors a stream (`ulimit -n`). The exit code is 1 if a bar is missed.
- */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+/** `npm run bench -- read neighbours`: hot answers of one organization beside the work of another one. */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
-import { makeInThread } from '../src/features/exports/job.ts';
-import type { Loaded, LoadTask } from './neighbours/load.ts';
-import { fetchAnswer } from './read/capture.ts';
-import { addClusters, fill, openPublisher, PROVIDER } from './read/fill.ts';
-import { startFleetbook } from './read/fleetbook.ts';
-import { type PacedRun, runPace } from './read/pace-run.ts';
-import { startBare } from './read/peers.ts';
-import { type Program, startProgram } from './read/program.ts';
-import { type Bar, median, shown, spread, table, verdict } from './support/bar.ts';
-import { count } from './support/options.ts';
-import { startServers } from './support/servers.ts';
+import { makeInThread } from '../../src/features/exports/job.ts';
+import { type Bar, median, shown, spread } from '../support/bar.ts';
+import { choice, count, flag, openStage, readOptions, report, say } from '../support/harness.ts';
+import { fetchAnswer } from './capture.ts';
+import { addClusters, fill, openPublisher, PROVIDER } from './fill.ts';
+import { startFleetbook } from './fleetbook.ts';
+import { type PacedRun, runPace } from './pace-run.ts';
+import { startBare } from './peers.ts';
+import { type Program, startProgram } from './program.ts';
+import type { Loaded, LoadTask } from './programs/neighbour.ts';
 
-const { values } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    machines: { type: 'string' },
-    clusters: { type: 'string' },
-    streams: { type: 'string' },
-    rounds: { type: 'string' },
-    seconds: { type: 'string' },
-    only: { type: 'string' },
-    watch: { type: 'boolean', default: false },
-    json: { type: 'boolean', default: false },
-  },
-});
-const share = values.quick ? 0.1 : 1;
 const REGIONS = 200;
-const machines = count('machines', values.machines ?? String(1_000_000 * share), REGIONS, REGIONS);
-const clusters = count('clusters', values.clusters ?? String(10_000 * share));
-const streams = count('streams', values.streams ?? String(10_000 * share));
-const rounds = count('rounds', values.rounds ?? (values.quick || values.watch ? '1' : '3'));
-const seconds = count('seconds', values.seconds ?? (values.quick ? '3' : '6'));
+const KINDS = ['downloads', 'searches', 'costs', 'streams'] as const;
+const { machines, clusters, streams, rounds, seconds, json, ...options } = readOptions(
+  `Hot answers of one organization while another one downloads files, searches a million machines, lists what 10,000 clusters cost, and
+follows 10,000 streams; each alone, and all together. The p99 of hot answers is compared with their own p99 without neighbours in
+the same round. A bare \`node:http\` on the load's core answers as many requests meanwhile: if it becomes as much slower, the machine
+is measured, and the result is "not measurable". Needs two file descriptors a stream (\`ulimit -n\`).`,
+  {
+    quick: flag('a tenth of all, and one round'),
+    machines: count('machines', 1_000_000, { quick: 100_000, least: REGIONS, of: REGIONS }),
+    clusters: count('clusters', 10_000, { quick: 1000 }),
+    streams: count('streams', 10_000, { quick: 1000 }),
+    rounds: count('rounds', 3, { quick: 1 }),
+    seconds: count('seconds of each measurement', 6, { quick: 3 }),
+    only: choice('measures one load', KINDS),
+    watch: flag('prints what holds the event loop instead, by CPU time, which needs no idle machine'),
+    json: flag('prints JSON'),
+  },
+);
 /** Hot requests a second: few enough that they are no load themselves. */
 const RATE = 500;
 /** Largest ratio of the p99 to that without neighbours. */
@@ -53,16 +39,11 @@ const MOST = 3;
 const WARM = 3000;
 /** Milliseconds between the start of the loads and the measurement. */
 const SETTLE_MS = 1500;
-const KINDS = ['downloads', 'searches', 'costs', 'streams'] as const;
 type Kind = LoadTask['kind'];
-const say = (line: string) => void process.stderr.write(`${line}\n`);
 
-await using opened = new AsyncDisposableStack();
-const folder = await mkdtemp(join(tmpdir(), 'fleetbook-bench-neighbours-'));
-opened.defer(() => rm(folder, { recursive: true, force: true }));
+await using stage = await openStage();
+const { folder, redisUrl, sql, url } = stage;
 const logFile = join(folder, 'servers.log');
-const servers = opened.use(await startServers());
-const { sql, url } = opened.use(await servers.database('neighbours'));
 const filled = await fill(sql, {
   regions: REGIONS,
   machinesPerRegion: machines / REGIONS,
@@ -70,7 +51,7 @@ const filled = await fill(sql, {
   clustersPerOrganization: 8,
 });
 await addClusters(sql, filled, clusters);
-const publisher = opened.use(await openPublisher(url, servers.redisUrl));
+const publisher = stage.use(await openPublisher(url, redisUrl));
 say(`${await publisher.publish()} documents published`);
 // The first publication of a region is no change. New streams begin some seconds before the end of the feed.
 await sql`update regions set version = version + 1`;
@@ -81,17 +62,17 @@ const made = await makeInThread(
   new AbortController().signal,
 );
 say(`files: ${made.outcome}`);
-const serve = opened.use(
+const serve = stage.use(
   await startFleetbook({
     env: {
       DATABASE_URL: url,
-      REDIS_URL: servers.redisUrl,
+      REDIS_URL: redisUrl,
       MEMORY_LIMIT: '512000000',
       // Half of them may be streams, and one token may have a quarter of these.
       MAX_CONNECTIONS: String(Math.max(1000, streams * 8)),
     },
     logFile,
-    isWatched: values.watch,
+    isWatched: options.watch,
   }),
 );
 const hot = {
@@ -99,7 +80,7 @@ const hot = {
   headers: { authorization: `Bearer ${filled.tokens[0]}` },
 };
 for (let i = 0; i < WARM; i++) await fetchAnswer(serve.port, hot.path, hot.headers);
-const bare = opened.use(
+const bare = stage.use(
   await startBare(folder, { list: await fetchAnswer(serve.port, hot.path, hot.headers) }, 'load'),
 );
 
@@ -114,9 +95,9 @@ const loads: readonly (readonly [what: string, kinds: readonly Kind[]])[] = (
     string,
     readonly Kind[],
   ])[]
-).filter(([what]) => values.only === undefined || values.only === what);
+).filter(([what]) => options.only === undefined || options.only === what);
 
-if (values.watch) await watchAll();
+if (options.watch) await watchAll();
 else await compareAll();
 
 async function compareAll(): Promise<void> {
@@ -130,16 +111,7 @@ async function compareAll(): Promise<void> {
       say(`round ${round}, ${what}: p99 ${shown(idle.hot.p99)} → ${shown(busy.hot.p99)} ms; ${busy.loaded}`);
     }
   const bars = loads.flatMap(([what]) => barsOf(what, found.get(what) ?? []));
-  process.stdout.write(
-    values.json
-      ? `${JSON.stringify(
-          bars.map((bar) => ({ ...bar, verdict: verdict(bar) })),
-          undefined,
-          2,
-        )}\n`
-      : table(bars),
-  );
-  process.exitCode = bars.some((bar) => verdict(bar) === 'MISSED') ? 1 : 0;
+  report(bars, { json });
 }
 
 function barsOf(what: string, all: readonly { idle: Measured; busy: Measured }[]): Bar[] {
@@ -192,7 +164,7 @@ async function beside<T extends object>(
   const running: { readonly kind: Kind; readonly program: Program }[] = [];
   for (const kind of kinds) {
     const task: LoadTask = { kind, port: serve.port, token: filled.token, streams };
-    const script = join(import.meta.dirname, 'neighbours/load.ts');
+    const script = join(import.meta.dirname, 'programs/neighbour.ts');
     const args = [script, JSON.stringify(task)];
     running.push({ kind, program: await startProgram({ args, logFile, core: 'load' }) });
   }

@@ -6,7 +6,7 @@
 import type { Profiler } from 'node:inspector';
 import { Session } from 'node:inspector/promises';
 import { fileURLToPath } from 'node:url';
-import { threadCpu } from './thread-cpu.ts';
+import { threadCpu } from '../support/thread-cpu.ts';
 
 /** Turns that began with one function. */
 export interface LongTurns {

@@ -2,13 +2,13 @@
  * `npm run bench -- sync --clusters`: many organizations' clusters: first, unchanged, 1 % changed and one changed.
  */
 import type { Redis } from 'ioredis';
-import type { Bar } from './bar.ts';
+import type { Bar } from '../support/bar.ts';
+import type { Database } from '../support/servers.ts';
 import { REGIONS } from './catalogue.ts';
 import { runWorker } from './child.ts';
 import { type ClustersShape, changedOrganizations } from './clusters.ts';
 import { watchEffects } from './effects.ts';
 import type { Step } from './rounds.ts';
-import type { Database } from './servers.ts';
 
 /** Offers of the catalogue that has the clusters' machines. */
 const OFFERS = REGIONS * 1000;

@@ -1,4 +1,4 @@
-import { type Bar, median } from './bar.ts';
+import { type Bar, median, unsteady } from '../support/bar.ts';
 import { CHANGED_REGIONS } from './catalogue.ts';
 import type { AfterFlush } from './flush.ts';
 import type { Round, Step, Syncs } from './rounds.ts';
@@ -30,6 +30,10 @@ export function barsOf({ rounds, small, afterFlush, copyWithForeignKeys }: Resul
         found: over((round) => syncSeconds(round[kind]) / round.copy),
         unit: '×',
         limit: RATIOS[kind],
+        unsure: unsteady(
+          'the bare COPY',
+          rounds.map(({ copy }) => copy),
+        ),
       },
       {
         what: `publishing after it`,

@@ -1,26 +1,22 @@
 /**
- * `npm run bench -- freshness`: the time from a change in a control plane to its answer in the API of a real `serve`,
- * with a real worker, PostgreSQL and Redis between. Takes about a minute; `--json` prints JSON. The exit code is 1 if
- * a bar is missed.
+ * `npm run bench -- sync freshness`: the time from a change in a control plane to its answer in the API.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
-import { openStore } from '../src/db/connection/connect.ts';
-import { createOrganization } from '../src/db/organizations.ts';
-import { createToken } from '../src/db/tokens.ts';
-import { freePort } from '../src/processes/port.ts';
-import { requestAttempt } from '../src/sync/runs/slots.ts';
-import { FakeKubernetes } from '../test/sources/clusters/fake-kubernetes.ts';
-import { chi } from '../test/sources/clusters/kubernetes-objects.ts';
-import { serveEnvironment } from './read/fleetbook.ts';
-import { ROOT, startProgram } from './read/program.ts';
-import { type Bar, quantile, table, verdict } from './support/bar.ts';
-import { startServers } from './support/servers.ts';
+import { openStore } from '../../src/db/connection/connect.ts';
+import { createOrganization } from '../../src/db/organizations.ts';
+import { createToken } from '../../src/db/tokens.ts';
+import { freePort } from '../../src/processes/port.ts';
+import { requestAttempt } from '../../src/sync/runs/slots.ts';
+import { FakeKubernetes } from '../../test/sources/clusters/fake-kubernetes.ts';
+import { chi } from '../../test/sources/clusters/kubernetes-objects.ts';
+import { serveEnvironment } from '../read/fleetbook.ts';
+import { ROOT, startProgram } from '../read/program.ts';
+import { type Bar, quantile } from '../support/bar.ts';
+import { flag, openStage, readOptions, report, say } from '../support/harness.ts';
 
 /** Clusters of each source. One of them changes. */
 const CLUSTERS = 100;
@@ -45,43 +41,37 @@ interface Freshness {
   readonly polled: readonly number[];
 }
 
-const { values } = parseArgs({ options: { json: { type: 'boolean', default: false } } });
-const say = (line: string) => void process.stderr.write(`${line}\n`);
-const freshness = await measure();
-const bars = barsOf(freshness);
-process.stdout.write(
-  values.json
-    ? `${JSON.stringify({ bars: bars.map((bar) => ({ ...bar, verdict: verdict(bar) })), freshness }, undefined, 2)}\n`
-    : table(bars),
+const { json } = readOptions(
+  `The time from a change in a control plane to its answer in the API of a real \`serve\`, with a real worker, PostgreSQL and Redis
+between. It takes about a minute.`,
+  { json: flag('prints JSON') },
 );
-process.exitCode = bars.some((bar) => verdict(bar) === 'MISSED') ? 1 : 0;
+const freshness = await measure();
+report(barsOf(freshness), { json, freshness });
 
 async function measure(): Promise<Freshness> {
-  await using opened = new AsyncDisposableStack();
-  const folder = await mkdtemp(join(tmpdir(), 'fleetbook-bench-freshness-'));
-  opened.defer(() => rm(folder, { recursive: true, force: true }));
-  const servers = opened.use(await startServers());
-  const database = opened.use(await servers.database('freshness'));
+  await using stage = await openStage();
+  const { folder } = stage;
 
-  const kubernetes = opened.use(
+  const kubernetes = stage.use(
     await FakeKubernetes.start({
       installed: { 'clickhouse.altinity.com/v1': 'clickhouseinstallations' },
       token: 'bench',
     }),
   );
   for (let index = 0; index < CLUSTERS; index++) kubernetes.put(chi(`watched-${index}`));
-  const feed = opened.use(await startFeed());
+  const feed = stage.use(await startFeed());
 
   const file = join(folder, 'sources.json');
   await writeFile(file, JSON.stringify(sources(kubernetes.url, feed.url)));
   const env = {
-    DATABASE_URL: database.url,
-    REDIS_URL: servers.redisUrl,
+    DATABASE_URL: stage.url,
+    REDIS_URL: stage.redisUrl,
     FLEETBOOK_CONFIG: file,
     KUBERNETES_BENCH_TOKEN: 'bench',
     LOG_LEVEL: 'warn',
   };
-  const token = await tokenFor(database.url);
+  const token = await tokenFor(stage.url);
   const program = async (command: string) =>
     startProgram({
       args: [join(ROOT, 'src/cli.ts'), command],
@@ -89,8 +79,8 @@ async function measure(): Promise<Freshness> {
       logFile: join(folder, `${command}.log`),
       core: 'any',
     });
-  const serve = opened.use(await program('serve'));
-  opened.use(await program('work'));
+  const serve = stage.use(await program('serve'));
+  stage.use(await program('work'));
   const replicas = readerOf(`http://127.0.0.1:${serve.details.port}`, token);
   await seen(() => replicas('watched-0'), 1);
   await seen(() => replicas('polled-0'), 1);
@@ -102,7 +92,7 @@ async function measure(): Promise<Freshness> {
     await seen(() => replicas('watched-0'), size);
     return performance.now() - began;
   });
-  const store = opened.use(openStore({ url: database.url, role: 'worker', connections: 1 }));
+  const store = stage.use(openStore({ url: stage.url, role: 'worker', connections: 1 }));
   const polled = await changes(async (size) => {
     feed.replicas = size;
     const began = performance.now();

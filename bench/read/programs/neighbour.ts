@@ -4,7 +4,7 @@
  */
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { onParentExit, reportReady } from '../../src/processes/ipc.ts';
+import { onParentExit, reportReady } from '../../../src/processes/ipc.ts';
 
 export interface LoadTask {
   readonly kind: 'downloads' | 'searches' | 'costs' | 'streams';

@@ -1,20 +1,14 @@
-/**
- * `npm run bench -- aws-region-file`: reads an AWS region file of 500 MB through the adapter, as a sync does, and prints the peak memory of the reading
- * process. Another process generates the file and sends it over loopback. It has the shape and the proportions of a
- * large region's: about a hundred variants of each type, one of them ordinary, and more text about reservations than
- * about everything else.
- * Options: [--bytes 500000000] [--json]
- */
+/** `npm run bench -- sync region-file`: one file of AWS through the real adapter, as in a sync. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Readable } from 'node:stream';
-import { parseArgs } from 'node:util';
-import { openSourceHttp } from '../src/sources/http/http.ts';
-import { adapter } from '../src/sources/providers/aws.ts';
-import { count } from './support/options.ts';
+import { openSourceHttp } from '../../src/sources/http/http.ts';
+import { adapter } from '../../src/sources/providers/aws.ts';
+import type { Bar } from '../support/bar.ts';
+import { count, flag, readOptions, report } from '../support/harness.ts';
 
 const LIMIT_MB = 300;
 const FILE = '/offers/v1.0/aws/AmazonEC2/20260220180000/us-east-1/index.json';
@@ -32,16 +26,18 @@ const LEASES = ['1yr', '3yr'].flatMap((length) =>
   ),
 );
 
-const { values } = parseArgs({
-  options: {
-    bytes: { type: 'string', default: '500000000' },
-    json: { type: 'boolean', default: false },
-    serve: { type: 'boolean', default: false },
+const { bytes, json, ...options } = readOptions(
+  `Reads an AWS region file through the adapter, as a sync does. Another process generates the file and sends it over loopback. It
+has the shape and the proportions of a large region's: about a hundred variants of each type, one of them ordinary, and more text
+about reservations than about everything else.`,
+  {
+    bytes: count('size of the file', 500_000_000),
+    json: flag('prints JSON'),
+    serve: flag('only generates the file and sends it'),
   },
-});
-const bytes = count('bytes', values.bytes);
+);
 
-if (values.serve) await serve();
+if (options.serve) await serve();
 else await measure();
 
 async function measure(): Promise<void> {
@@ -76,22 +72,26 @@ async function measure(): Promise<void> {
       if (item.kind === 'offer') reserved += Object.keys(item.offer.terms ?? {}).length;
     }
     const seconds = (performance.now() - begun) / 1000;
-    const found = {
-      fileMB: Math.round(bytes / 1e6),
-      seconds: Number(seconds.toFixed(1)),
-      peakRssMB: Math.round(process.resourceUsage().maxRSS / 1024),
-      limitMB: LIMIT_MB,
-      eventLoopDelayP999Ms: Number((delay.percentile(99.9) / 1e6).toFixed(1)),
-      offers: seen.offer,
-      reserved,
-      regionPrices: seen['region-price'],
-      rejected: seen.rejected,
-    };
-    if (values.json) console.log(JSON.stringify(found));
-    else console.table(found);
-    if (found.offers !== TYPES || reserved !== 2 * TYPES || found.regionPrices !== VOLUMES.length)
-      process.exitCode = 1;
-    if (found.peakRssMB > LIMIT_MB) process.exitCode = 1;
+    const expected = (what: string, number: number, limit: number): Bar => ({
+      ...{ what, found: number, limit },
+      ...{ unit: '', bound: 'exactly' },
+    });
+    report(
+      [
+        { what: `read ${Math.round(bytes / 1e6)} MB`, found: seconds, unit: 's' },
+        {
+          what: 'peak memory of the process',
+          found: Math.round(process.resourceUsage().maxRSS / 1024),
+          unit: 'MB',
+          limit: LIMIT_MB,
+        },
+        { what: 'event-loop delay p99.9', found: delay.percentile(99.9) / 1e6, unit: 'ms' },
+        expected('offers', seen.offer, TYPES),
+        expected('prices of reservations', reserved, 2 * TYPES),
+        expected('prices of the region', seen['region-price'], VOLUMES.length),
+      ],
+      { json },
+    );
   } finally {
     server.kill();
   }

@@ -1,31 +1,33 @@
-/**
- * `npm run bench -- memory`: the memory of an entry of each kind in addition to its bytes, and the constant that
- * accounts for it (src/snapshot/read/budget.ts). The exit code is 1 if a constant is too small or more than
- * half too large.
- */
-
+/** `npm run bench -- read memory`: the memory of entries, and the constants that account for it (src/snapshot/read/budget.ts). */
 import { type IncomingMessage, ServerResponse } from 'node:http';
-import { hashToken, newToken } from '../src/domain/token.ts';
-import { ResponseCache } from '../src/http/hot/response-cache.ts';
-import type { Answer } from '../src/snapshot/document/answer.ts';
-import { hashOf } from '../src/snapshot/document/body.ts';
-import { regionContent, tokenContent } from '../src/snapshot/document/build.ts';
-import { BYTES_PER_KEY } from '../src/snapshot/document/document.ts';
-import { decodeDocument, encodeDocument, encoding } from '../src/snapshot/document/format.ts';
-import { CacheKeys, type DocumentName, documentId } from '../src/snapshot/document/keys.ts';
+import { hashToken, newToken } from '../../src/domain/token.ts';
+import { ResponseCache } from '../../src/http/hot/response-cache.ts';
+import type { Answer } from '../../src/snapshot/document/answer.ts';
+import { hashOf } from '../../src/snapshot/document/body.ts';
+import { regionContent, tokenContent } from '../../src/snapshot/document/build.ts';
+import { BYTES_PER_KEY } from '../../src/snapshot/document/document.ts';
+import { decodeDocument, encodeDocument, encoding } from '../../src/snapshot/document/format.ts';
+import { CacheKeys, type DocumentName, documentId } from '../../src/snapshot/document/keys.ts';
 import {
   BYTES_PER_DOCUMENT,
   BYTES_PER_ENTRY,
   BYTES_PER_RESPONSE,
   BYTES_PER_TOKEN,
-} from '../src/snapshot/read/budget.ts';
-import type { Documents } from '../src/snapshot/read/documents.ts';
-import type { CacheLink } from '../src/snapshot/read/link.ts';
-import { MachineRegions } from '../src/snapshot/read/machine-regions.ts';
-import { Consistency, DocumentMemory } from '../src/snapshot/read/memory.ts';
-import type { PostgresReads } from '../src/snapshot/read/postgres-reads.ts';
-import { tokenVerifier } from '../src/snapshot/read/tokens.ts';
+} from '../../src/snapshot/read/budget.ts';
+import type { Documents } from '../../src/snapshot/read/documents.ts';
+import type { CacheLink } from '../../src/snapshot/read/link.ts';
+import { MachineRegions } from '../../src/snapshot/read/machine-regions.ts';
+import { Consistency, DocumentMemory } from '../../src/snapshot/read/memory.ts';
+import type { PostgresReads } from '../../src/snapshot/read/postgres-reads.ts';
+import { tokenVerifier } from '../../src/snapshot/read/tokens.ts';
+import type { Bar } from '../support/bar.ts';
+import { flag, readOptions, report } from '../support/harness.ts';
 
+const { json } = readOptions(
+  `The memory of an entry of each kind in addition to its bytes, compared with the constant that accounts for it. A constant may be up to
+half too large, and not too small.`,
+  { json: flag('prints JSON') },
+);
 const COUNT = 20_000;
 /** Largest accepted ratio of a constant to the measured value. */
 const SLACK = 1.5;
@@ -179,11 +181,10 @@ const KINDS = [
   ['BYTES_PER_ENTRY', 'a page of machine ids', BYTES_PER_ENTRY, pages],
 ] as const;
 
+const bars: Bar[] = [];
 for (const [name, what, constant, fill] of KINDS) {
-  const bytes = await perEntry(COUNT, fill);
-  const isRight = bytes <= constant && constant <= bytes * SLACK;
-  if (!isRight) process.exitCode = 1;
-  process.stdout.write(
-    `${what.padEnd(26)} ${bytes.toFixed(0).padStart(6)} bytes   ${name} = ${constant}${isRight ? '' : '   WRONG'}\n`,
-  );
+  const ratio = constant / (await perEntry(COUNT, fill));
+  const bar = { what: `${what}: ${name} (${constant}) / bytes`, found: ratio, unit: '×' };
+  bars.push({ ...bar, limit: 1, bound: 'least' }, { ...bar, what: 'the same', limit: SLACK });
 }
+report(bars, { json });
