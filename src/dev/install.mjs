@@ -14,10 +14,13 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { delimiter, dirname, join, relative } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -26,6 +29,11 @@ const MODULES = join(ROOT, 'node_modules');
 const LIST = join(MODULES, '.package-lock.json');
 /** Exists while npm writes: what an interrupted installation leaves is deleted. */
 const UNFINISHED = join(MODULES, '.unfinished');
+/** Exists while an installation writes into `node_modules`, which `npm ci` deletes. */
+const INSTALLING = join(ROOT, '.installing');
+/** A running installation shows each second that it runs. One that was killed leaves the file. */
+const SIGN_EVERY_MS = 1000;
+const KILLED_AFTER_MS = 10_000;
 const NODE_LINK = join(MODULES, '.bin', 'node');
 /** Its manifest and lock file pin the Node.js that is brought. */
 const NODE_MANIFEST = fileURLToPath(new URL('node', import.meta.url));
@@ -131,6 +139,50 @@ async function runNpm(args, cwd) {
   });
 }
 
+/** Runs `work` while no other process installs packages in this clone. */
+async function alone(work) {
+  for (let waits = false; !takePlace(); await sleep(100)) {
+    if (!waits) console.error('fleetbook: waiting for another installation in this folder');
+    waits = true;
+  }
+  const leave = () => rmSync(INSTALLING, { force: true });
+  process.once('exit', leave);
+  const signs = setInterval(() => {
+    if (existsSync(INSTALLING)) utimesSync(INSTALLING, new Date(), new Date());
+  }, SIGN_EVERY_MS);
+  await work();
+  clearInterval(signs);
+  process.off('exit', leave);
+  leave();
+}
+
+/** Returns false while another process has the place. */
+function takePlace() {
+  try {
+    writeFileSync(INSTALLING, '', { flag: 'wx' });
+    return true;
+  } catch (error) {
+    if (error.code !== 'EEXIST') stop(`cannot write ${INSTALLING} (${error.message})`);
+  }
+  const sign = statSync(INSTALLING, { throwIfNoEntry: false });
+  if (sign !== undefined && Date.now() - sign.mtimeMs > KILLED_AFTER_MS) rmSync(INSTALLING, { force: true });
+  return false;
+}
+
+/** Returns what is wanted: the packages of a start, or all. A start keeps those of tests, and their versions are its own then. */
+function plan(lock) {
+  const installed = readJson(LIST)?.packages ?? {};
+  const hasAll = Object.keys(installed).some((path) => lock.packages[path]?.dev === true);
+  const isForStart = process.argv[2] === 'start' && !hasAll;
+  return { isForStart, wanted: wantedFrom(lock, isForStart) };
+}
+
+async function installMissing(lock) {
+  const { isForStart, wanted } = plan(lock);
+  // Another process may have installed them since.
+  if (!isInstalled(wanted)) await install(isForStart ? FOR_START : FOR_ALL, wanted, isForStart);
+}
+
 async function install(what, wanted, isForStart) {
   // Packages of a complete installation stay in place, because a program may run on them.
   const isAddition = existsSync(LIST) && !existsSync(UNFINISHED);
@@ -175,10 +227,13 @@ async function bringNode() {
     );
 }
 
+/** Replaces the link in one step, because another process may run it or replace it too. */
 function link(target) {
   mkdirSync(dirname(NODE_LINK), { recursive: true });
-  rmSync(NODE_LINK, { force: true });
-  symlinkSync(target, NODE_LINK);
+  const draft = `${NODE_LINK}.${process.pid}`;
+  rmSync(draft, { force: true });
+  symlinkSync(target, draft);
+  renameSync(draft, NODE_LINK);
 }
 
 /** Makes `node_modules/.bin/node` run the sources. */
@@ -191,7 +246,8 @@ async function linkNode() {
       return;
     }
   }
-  if (broughtProgram() === undefined) await bringNode();
+  const bringOnce = async () => broughtProgram() === undefined && (await bringNode());
+  if (broughtProgram() === undefined) await alone(bringOnce);
   link(relative(dirname(NODE_LINK), broughtProgram()));
 }
 
@@ -202,10 +258,6 @@ if (Number(process.versions.node.split('.')[0]) < OLDEST_TO_INSTALL) {
 }
 const lock = readJson(join(ROOT, 'package-lock.json'));
 if (lock !== undefined) {
-  const installed = readJson(LIST)?.packages ?? {};
-  const hasAll = Object.keys(installed).some((path) => lock.packages[path]?.dev === true);
-  const isForStart = process.argv[2] === 'start' && !hasAll;
-  const wanted = wantedFrom(lock, isForStart);
-  if (!isInstalled(wanted)) await install(isForStart ? FOR_START : FOR_ALL, wanted, isForStart);
+  if (!isInstalled(plan(lock).wanted)) await alone(() => installMissing(lock));
   await linkNode();
 }

@@ -10,6 +10,7 @@ import {
   rename,
   rm,
   stat,
+  utimes,
   writeFile,
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -133,6 +134,32 @@ it('installs again if the lock file names another version', async () => {
   expect(await here.install()).toEqual({ code: 0, stdout: '', stderr: '' });
   for (const name of ['library', 'tool'])
     expect(await readFile(join(here.folder, `node_modules/${name}/package.json`), 'utf8')).toContain('2.0.0');
+});
+
+it('waits for another installation in the same clone, and then adds what is missing', async () => {
+  await using here = await clone();
+  const npm = `#!/bin/sh\nuntil [ -e go ]; do sleep 0.05; done\nexec ${findProgram('npm')} "$@"\n`;
+  await here.write('bin/npm', npm, 0o755);
+  const first = here.install(['start']);
+  await until(() => here.has('.installing'));
+  const second = spawn(process.execPath, ['src/dev/install.mjs'], { cwd: here.folder, env: here.env });
+  let said = '';
+  second.stderr.on('data', (chunk) => (said += String(chunk)));
+  await until(() => said === 'fleetbook: waiting for another installation in this folder\n');
+  const ended = once(second, 'exit');
+  await here.write('go', '');
+  expect((await first).code).toBe(0);
+  expect(await ended).toEqual([0, null]);
+  expect([here.has('node_modules/library'), here.has('node_modules/tool')]).toEqual([true, true]);
+  expect(here.has('.installing')).toBe(false);
+});
+
+it('does not wait for an installation that was killed', async () => {
+  await using here = await clone();
+  await here.write('.installing', '');
+  await utimes(join(here.folder, '.installing'), 0, 0);
+  const { code, stderr } = await here.install(['start']);
+  expect([code, stderr]).toEqual([0, expect.stringContaining('installed the packages of a start')]);
 });
 
 it('begins again after it was interrupted', async () => {
