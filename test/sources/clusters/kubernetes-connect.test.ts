@@ -6,7 +6,11 @@ import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { ApiServer } from '../../../src/sources/clusters/kubernetes/api-server.ts';
-import { connectionTo, type ServerAddress } from '../../../src/sources/clusters/kubernetes/connect.ts';
+import {
+  connectionTo,
+  loadClient,
+  type ServerAddress,
+} from '../../../src/sources/clusters/kubernetes/connect.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
 import { FakeKubernetes } from './fake-kubernetes.ts';
 import { BOTH } from './kubernetes-objects.ts';
@@ -233,5 +237,20 @@ describe('a kubeconfig', () => {
     const text = readFileSync(config.file, 'utf8').replace('"old"', '"new"');
     await writeFile(config.file, text);
     expect(await readFrom({ url: config.file })).toEqual(EMPTY);
+  });
+});
+
+describe('the client of Kubernetes', () => {
+  it('that is not installed is named with the command that installs it', async () => {
+    const absent = '@kubernetes/no-such-package';
+    await expect(loadClient(() => import(absent))).rejects.toMatchObject({
+      kind: 'misconfigured',
+      message: 'this clone has no client of Kubernetes yet; run `npm ci` and start again',
+    });
+  });
+
+  it('that fails in another way keeps its error', async () => {
+    const broken = new Error('a bug of the client');
+    await expect(loadClient(() => Promise.reject(broken))).rejects.toBe(broken);
   });
 });

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { RequestOptions } from 'node:https';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type * as Client from '@kubernetes/client-node';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { misconfigured, passingFailure, SourceError } from '../../source.ts';
 
@@ -47,11 +48,15 @@ export async function connectionTo(address: ServerAddress): Promise<Connection> 
   return { base, options };
 }
 
-/** Loading takes half a second and about 60 MB: only a Kubernetes source needs it. */
-async function loadClient(): Promise<typeof KubeConfig> {
+/** Loading takes half a second and about 60 MB: only a Kubernetes source needs it. The bundle has the parts of this one class. */
+const importClient = () => import('@kubernetes/client-node');
+
+/** @throws SourceError with the remedy if the package is not installed */
+export async function loadClient(
+  load: () => Promise<Pick<typeof Client, 'KubeConfig'>> = importClient,
+): Promise<typeof KubeConfig> {
   try {
-    // The bundle has the parts of this one class.
-    const { KubeConfig: loaded } = await import('@kubernetes/client-node');
+    const { KubeConfig: loaded } = await load();
     return loaded;
   } catch (cause) {
     // `npm start` does not install its 80 MB in a clone.
