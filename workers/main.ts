@@ -43,6 +43,8 @@ export interface WorkerOptions {
   readonly closeWithinMs?: number;
   readonly requestRetries?: RetryPolicy;
   readonly telemetry?: Telemetry | undefined;
+  /** See `SchedulerOptions`. */
+  readonly checkEveryMs?: number;
 }
 
 export interface WorkerProcess extends AsyncDisposable {
@@ -55,7 +57,7 @@ export async function startWorker(
   logger: Logger,
   options: WorkerOptions = {},
 ): Promise<WorkerProcess> {
-  const { observe, registry, closeWithinMs = CLOSE_WITHIN_MS, telemetry } = options;
+  const { observe, registry, closeWithinMs = CLOSE_WITHIN_MS, telemetry, checkEveryMs } = options;
   const closing = new Disposer();
   try {
     let scheduler: Scheduler | undefined;
@@ -96,6 +98,7 @@ export async function startWorker(
       ],
       enqueue: enqueuer(store, queues),
       logger,
+      ...(checkEveryMs === undefined ? {} : { checkEveryMs }),
     });
     closing.defer(() => withTimeout(SHORT_CLOSE_WITHIN_MS, clocks[Symbol.asyncDispose]()));
     scheduler = clocks;

@@ -76,7 +76,11 @@ export async function start(
   more: Record<string, string> = {},
   closeWithinMs?: number,
 ): Promise<WorkerProcess> {
-  const options = { requestRetries: NO_RETRIES, ...(closeWithinMs !== undefined && { closeWithinMs }) };
+  const options = {
+    requestRetries: NO_RETRIES,
+    checkEveryMs: 100,
+    ...(closeWithinMs !== undefined && { closeWithinMs }),
+  };
   return opened.use(await startWorker(config(more), silent, options));
 }
 

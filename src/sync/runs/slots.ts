@@ -108,14 +108,15 @@ const OVERDUE = '1 minute';
 /**
  * Returns due attempts that are not in the queue, and overdue ones, since the queue may have lost their jobs. It skips disabled
  * and paused sources, and finishes slots with a later claimed one. An attempt waits for the current run of its source.
- * @param graceMs skips newer claims, which another worker is about to enqueue
+ * @param graceMs skips the first attempts of newer claims, which another worker is about to enqueue
  */
 export async function attemptsToEnqueue(db: Database, graceMs: number): Promise<Attempt[]> {
   return db.execute<RowOf<Attempt>>(sql`
     with open as (
       select ${slots.schedule}, ${slots.slot}, ${slots.attempt}, ${slots.cause}, ${isCovered()} as covered from ${slots}
       where ${slots.dueAt} <= now() and (${slots.enqueuedAt} < now() - ${OVERDUE}::interval
-        or (${slots.enqueuedAt} is null and ${slots.claimedAt} < now() - ${graceMs} * interval '1 millisecond'))
+        or (${slots.enqueuedAt} is null and (${slots.attempt} > 0 or ${slots.cause} is not null
+          or ${slots.claimedAt} < now() - ${graceMs} * interval '1 millisecond')))
     ), given_up as (
       update ${slots} set ${nameOf(slots.enqueuedAt)} = coalesce(${slots.enqueuedAt}, now()), ${nameOf(slots.dueAt)} = null
       from open where open.covered and ${slots.schedule} = open.schedule and ${slots.slot} = open.slot

@@ -12,6 +12,7 @@ import {
   pruneSlots,
   requestAttempt,
   retryAttempt,
+  settledSince,
 } from '../../../src/sync/runs/slots.ts';
 import { openScene, type Scene } from '../scene.ts';
 
@@ -162,11 +163,38 @@ describe('a slot', () => {
     expect(await attemptsToEnqueue(db, 60_000)).toEqual([slot('10:00', 's', 1)]);
   });
 
+  it('is settled by a run that read the source since a worker began it, and by no earlier, failed or other run', async () => {
+    await registerSource(db, { id: 's', kind: 'catalogue', adapter: 'x' });
+    const end = async (outcome: 'unchanged' | 'failed', cause: 'slot' | 'decision') => {
+      const live = await scene.liveRuns.begin('s', undefined, { origin: { cause } });
+      await finishRun(db, live.run, outcome, COUNTS, new Date().toISOString());
+      await live[Symbol.asyncDispose]();
+    };
+    await end('unchanged', 'slot');
+    await claim('10:00');
+    const open = await openAttempt(db, slot('10:00'));
+    expect(await settledSince(db, open ?? expect.unreachable())).toBeUndefined();
+    const begun = await begin(slot('10:00'));
+    await end('failed', 'slot');
+    await end('unchanged', 'decision');
+    expect(await settledSince(db, begun)).toBeUndefined();
+    await end('unchanged', 'slot');
+    expect(await settledSince(db, begun)).toBe('unchanged');
+  });
+
   it('with a recent claim is not found again', async () => {
     await claim('10:00', 's', '59 seconds');
     await claim('10:00', 't', '61 seconds');
     expect(await attemptsToEnqueue(db, 60_000)).toEqual([slot('10:00', 't')]);
     expect(await attemptsToEnqueue(db, 0)).toEqual([slot('10:00'), slot('10:00', 't')]);
+  });
+
+  it('with a recent claim does not delay its later attempts and its requests', async () => {
+    await claim('10:00', 's', '0 seconds');
+    await requestAttempt(db, slot('10:00', 'r'), { cause: 'hand', askedBy: 'ada' });
+    expect(await attemptsToEnqueue(db, 60_000)).toEqual([slot('10:00', 'r')]);
+    await retryAttempt(db, await begin(slot('10:00')), { due: ago(1), failures: 1 });
+    expect(await attemptsToEnqueue(db, 60_000)).toEqual([slot('10:00', 'r'), slot('10:00', 's', 1)]);
   });
 
   it('is finished if a later one of its schedule is claimed', async () => {
