@@ -265,6 +265,31 @@ describe('no reader is linked', () => {
     expect(isLinked).toBe(false);
   });
 
+  it('after a failover of its entries, while its documents still come from the former master', async () => {
+    await using next = await startTestRedis();
+    await using proxy = await faultProxy(scene.redis.url);
+    await scene.publisher.publishDirty();
+    const former = beat();
+    const reader = await scene.linkedReader({ silentAfterMs, streamUrl: proxy.url });
+    await using own = await openScene(next, scene.db);
+    await own.publisher.compare();
+    await own.cache.config('SET', 'requirepass', scene.redis.password);
+    using _heartbeat = startHeartbeat(() => own.publisher.heartbeat(), 100);
+    former[Symbol.dispose]();
+    const { epoch } = reader.link;
+    proxy.lead(next.url);
+    proxy.cut();
+    await until(() => reader.link.epoch > epoch);
+    await until(() => reader.link.state === 'following');
+    const entries = await own.cache.xlen(own.keys.stream);
+    let isLinked = false;
+    await until(async () => {
+      isLinked ||= reader.link.linked;
+      return (await own.cache.xlen(own.keys.stream)) > entries + 3;
+    });
+    expect(isLinked).toBe(false);
+  });
+
   it('in a process that was frozen, until it has read its entries', async () => {
     await scene.publisher.publishDirty();
     using _heartbeat = beat();
