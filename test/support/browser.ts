@@ -55,12 +55,22 @@ export async function openPage(
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** Returns the serious and critical findings of axe: rule and first element. */
-export async function seriousFindings(page: Page): Promise<string[]> {
+/** The rules of axe that depend on the colours of a page. */
+export const COLOURS = ['color-contrast', 'link-in-text-block'] as const;
+
+/** Returns the serious and critical findings of axe: rule and first element. @param rules all by default */
+export async function seriousFindings(page: Page, rules?: readonly string[]): Promise<string[]> {
+  // What passes is not reported, and style sheets are the page's own. Both would take longer than the rules.
+  const options = {
+    resultTypes: ['violations'],
+    selectors: false,
+    preload: false,
+    ...(rules && { runOnly: rules }),
+  };
   // Evaluated through the debugger, since the page's policy blocks foreign scripts.
   const session = await page.context().newCDPSession(page);
   const { result } = await session.send('Runtime.evaluate', {
-    expression: `${AXE}; axe.run().then(({ violations }) => JSON.stringify(violations
+    expression: `${AXE}; axe.run(${JSON.stringify(options)}).then(({ violations }) => JSON.stringify(violations
       .filter(({ impact }) => impact === 'serious' || impact === 'critical')
       .map(({ id, nodes }) => id + ': ' + nodes[0].html)))`,
     awaitPromise: true,

@@ -1,5 +1,5 @@
 /** A listening console, and a browser that signs in to it. */
-import type { BrowserContextOptions } from 'playwright-core';
+import type { BrowserContextOptions, Page } from 'playwright-core';
 import { launchBrowser, openPage, type WatchedPage } from '../../support/browser.ts';
 import { tokenOf } from '../operators/accounts-scene.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
@@ -21,4 +21,21 @@ export async function openBrowserScene(env: Record<string, string> = {}): Promis
     open: (options = {}, name = 'ada') => openPage(browser, origin, tokenOf(name), options),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
+}
+
+/** Follows a link in the open page, without a request for the page to the server. */
+export async function followLink(page: Page, address: string): Promise<void> {
+  await page.evaluate(`(() => {
+    const link = document.querySelector('main').appendChild(document.createElement('a'));
+    link.href = ${JSON.stringify(address)};
+    link.click();
+    link.remove();
+  })()`);
+}
+
+/** Opens a page that fails, as if the worker had another release than the page. */
+export async function showFailure(page: Page): Promise<void> {
+  await page.route('**/api/clusters?*', (route) => route.fulfill({ json: { total: 1, rows: [{}] } }));
+  await page.goto('/clusters');
+  await page.getByRole('heading', { name: 'This page failed' }).waitFor();
 }

@@ -3,7 +3,7 @@ import { CHROMIUM, hasChromium, PHONE } from '../../support/browser.ts';
 import { needs } from '../../support/needs.ts';
 import { until } from '../../support/until.ts';
 import { addOperators } from '../operators/accounts-scene.ts';
-import { type BrowserScene, openBrowserScene } from './browser-scene.ts';
+import { type BrowserScene, followLink, openBrowserScene, showFailure } from './browser-scene.ts';
 import type { ConsoleScene } from './scene.ts';
 
 describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
@@ -194,13 +194,6 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
 
   it('leads on from an address that no page has', async () => {
     const { page, complaints } = await open();
-    // A click follows the link without a request to the server.
-    const click = (address: string) =>
-      page.evaluate(`(() => {
-        const link = document.querySelector('main').appendChild(document.createElement('a'));
-        link.href = ${JSON.stringify(address)};
-        link.click();
-      })()`);
     for (const address of ['/sources/%', '/organizations/%E0%A4%A', '/nothing']) {
       await page.goto('/held');
       await page
@@ -208,7 +201,7 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
         .or(page.getByRole('heading'))
         .first()
         .waitFor();
-      await click(address);
+      await followLink(page, address);
       await page.getByRole('heading', { name: 'This page does not exist' }).waitFor();
       await page.getByRole('link', { name: 'Open the overview' }).click();
       await page.getByRole('heading', { name: 'Sources' }).waitFor();
@@ -223,10 +216,7 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
 
   it('states that a page failed, and keeps its navigation', async () => {
     const { page, complaints } = await open();
-    // As if the worker had another release than the page.
-    await page.route('**/api/clusters?*', (route) => route.fulfill({ json: { total: 1, rows: [{}] } }));
-    await page.goto('/clusters');
-    await page.getByRole('heading', { name: 'This page failed' }).waitFor();
+    await showFailure(page);
     await page.getByRole('alert').getByText('The console could not show the data of this page').waitFor();
     await page.getByRole('button', { name: 'Reload' }).waitFor();
     await page.getByRole('link', { name: 'Machines' }).click();

@@ -4,11 +4,19 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { StoredTerms } from '../../../src/domain/prices/term.ts';
 import { signInByOidc } from '../../../src/features/operators/db/oidc.ts';
 import { setOperatorDisabled } from '../../../src/features/operators/db/operators.ts';
-import { CHROMIUM, hasChromium, overflows, overlaps, PHONE, seriousFindings } from '../../support/browser.ts';
+import {
+  CHROMIUM,
+  COLOURS,
+  hasChromium,
+  overflows,
+  overlaps,
+  PHONE,
+  seriousFindings,
+} from '../../support/browser.ts';
 import { needs } from '../../support/needs.ts';
 import { OPERATOR } from '../../sync/scene.ts';
 import { addOperators } from '../operators/accounts-scene.ts';
-import { type BrowserScene, openBrowserScene } from './browser-scene.ts';
+import { type BrowserScene, followLink, openBrowserScene, showFailure } from './browser-scene.ts';
 import { addOrganizations, atHetzner, statesClusters } from './clusters-scene.ts';
 import type { ConsoleScene } from './scene.ts';
 
@@ -53,6 +61,7 @@ const DIALOGS: readonly (readonly [path: string, button: string])[] = [
   ['/organizations/acme', 'Create a token'],
   ['/organizations/acme?show=prices', 'Add a price'],
   ['/sources/hetzner?show=settings', 'Disable …'],
+  ['/sources/hetzner', 'Cancel run …'],
   ['/alerts', 'Acknowledge …'],
 ];
 
@@ -64,12 +73,12 @@ describe('each page of the console', needs(hasChromium, CHROMIUM), () => {
     const browser = closing.use(await openBrowserScene({ ALERT_WEBHOOK_URL: 'http://127.0.0.1:1/' }));
     open = browser.open;
     await fill(browser.scene);
+    closing.use(await browser.scene.worker.liveRuns.begin('hetzner', undefined));
   });
   afterAll(() => closing.disposeAsync());
 
   it.each([
-    ['in light', {}],
-    ['in the dark', { colorScheme: 'dark' }],
+    ['in light and in the dark', {}],
     ['on a phone', PHONE],
   ] as const)('is accessible, and does not scroll sideways, %s', { timeout: 300_000 }, async (_, options) => {
     const { page, complaints } = await open(options, 'zoe');
@@ -80,6 +89,11 @@ describe('each page of the console', needs(hasChromium, CHROMIUM), () => {
       if (await overflows(page)) problems.push(`${place} scrolls sideways`);
       const badges = await page.locator('.badge').evaluateAll((all) => all.map((each) => each.clientHeight));
       if (Math.max(0, ...badges) > 24) problems.push(`${place} has a badge of two lines`);
+      if (isPhone) return;
+      await page.emulateMedia({ colorScheme: 'dark' });
+      const dark = await seriousFindings(page, COLOURS);
+      problems.push(...dark.map((finding) => `${place} in the dark: ${finding}`));
+      await page.emulateMedia({ colorScheme: 'light' });
     };
     for (const [path, text, next] of PAGES) {
       await page.goto(path);
@@ -96,8 +110,15 @@ describe('each page of the console', needs(hasChromium, CHROMIUM), () => {
       await page.locator('dialog[open]').waitFor();
       await check(`${path}, ${button}`);
     }
+    await page.goto('/held');
+    await followLink(page, '/nothing');
+    await page.getByRole('heading', { name: 'This page does not exist' }).waitFor();
+    await check('/nothing');
     expect(problems).toEqual([]);
     expect(complaints).toEqual([]);
+    await showFailure(page);
+    await check('a page that failed');
+    expect(problems).toEqual([]);
     await page.context().close();
   });
 });
