@@ -4,7 +4,8 @@ import type { OfferedRegionPrice } from '../../src/domain/prices/region-price.ts
 import { openSourceHttp } from '../../src/sources/http/http.ts';
 import type { AnyCatalogueAdapter, CatalogueItem, RejectedRow } from '../../src/sources/source.ts';
 import { type FakeAnswer, fakeUpstream } from '../support/fake-upstream.ts';
-import type { CatalogueCase, FixturePage } from './catalogue-case.ts';
+import { IS_LONG } from '../support/random.ts';
+import type { CatalogueCase, FixturePage, Json } from './catalogue-case.ts';
 import { CREDENTIALS, retriesOfARun, TOKEN } from './failing.ts';
 
 export interface Catalogue {
@@ -19,6 +20,12 @@ export interface Catalogue {
   readonly unread: readonly string[];
   readonly totals: readonly Extract<CatalogueItem, { kind: 'total' }>[];
 }
+
+/** No price may be one of these. All adapters parse prices with the same code, so a change tests three. */
+export const WRONG_PRICES: readonly Json[] = [
+  ...[-0.01, 1e30, '0x10'],
+  ...(IS_LONG ? ['free', '', true, 'Infinity'] : []),
+];
 
 /** Reads the case's pages, some with other answers; with `all`, each must be requested exactly once. */
 export async function read(

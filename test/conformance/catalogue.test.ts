@@ -8,7 +8,7 @@ import { descriptionOf, environmentKey, readOptions } from '../../src/sources/sc
 import { SourceError } from '../../src/sources/source.ts';
 import type { FakeAnswer } from '../support/fake-upstream.ts';
 import { caseOf, endpointOf, type FixturePage, type Json, listPointer } from './catalogue-case.ts';
-import { type Catalogue, nameOf, read, sorted, withFacts } from './catalogue-reading.ts';
+import { type Catalogue, nameOf, read, sorted, WRONG_PRICES, withFacts } from './catalogue-reading.ts';
 import { failure, PASSING } from './failing.ts';
 import { changed, everyObject, fieldsOutsideRows, reversed, without, withoutFirst } from './json-changes.ts';
 
@@ -167,7 +167,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
     'rejects the row if %s is negative, absurd or not a number',
     async ([pointer, page]) => {
       const before = await usual();
-      for (const wrong of [-0.01, 1e30, 'free', '', true, '0x10', 'Infinity']) {
+      for (const wrong of WRONG_PRICES) {
         const price = (value: Json) => (typeof value === 'string' ? String(wrong) : wrong);
         const json = changed(page.json, pointer, price);
         const after = await read(adapter, own, instead(page, { json }));

@@ -138,6 +138,12 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
     otherwise: (requested) => (requested === page ? answer : undefined),
   });
   const reading = (page: ClusterPage, answer: FakeAnswer) => read(adapter, own, instead(page, answer));
+  let first: Promise<Reading> | undefined;
+  /** The case's own pages, read once for all tests. */
+  const usual = () => {
+    first ??= read(adapter, own);
+    return first;
+  };
   const fields = (of: 'required' | 'optional') =>
     own.pages.flatMap((page) => page[of].map((pointer) => [pointer, page] as const));
 
@@ -159,7 +165,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   });
 
   it('passes no secret of the answers on', async () => {
-    const output = JSON.stringify(await read(adapter, own));
+    const output = JSON.stringify(await usual());
     const sent = JSON.stringify(own.pages.map((page) => page.json));
     for (const secret of own.secrets ?? []) {
       expect(sent).toContain(secret);
@@ -172,14 +178,14 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
     const otherwise = ({ json, maps }: ClusterPage) => ({
       json: everyObject(json, 'unheard_of', { deep: [1] }, maps),
     });
-    expect(await read(adapter, own, { otherwise, whole: true })).toEqual(await read(adapter, own));
+    expect(await read(adapter, own, { otherwise, whole: true })).toEqual(await usual());
   });
 
   it('ignores the order of rows', async () => {
     const otherwise = ({ json, list }: ClusterPage) => ({
       json: changed(json, list === '' ? '' : `/${list}`, reversed),
     });
-    const [found, before] = [await read(adapter, own, { otherwise }), await read(adapter, own)];
+    const [found, before] = [await read(adapter, own, { otherwise }), await usual()];
     expect(found.clusters).toEqual(before.clusters);
     expect(keysOf(found.rejected)).toEqual(keysOf(before.rejected));
   });
@@ -187,7 +193,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   it.for(fields('required'))(
     'never loses a cluster silently if %s is missing or of another type',
     async ([pointer, page]) => {
-      const before = await read(adapter, own);
+      const before = await usual();
       const field = pointer.split('/').at(-1) ?? '';
       for (const json of [
         without(page.json, pointer),
@@ -204,10 +210,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   );
 
   it.for(fields('optional'))('yields the same clusters if %s is missing', async ([pointer, page]) => {
-    const [before, after] = [
-      await read(adapter, own),
-      await reading(page, { json: without(page.json, pointer) }),
-    ];
+    const [before, after] = [await usual(), await reading(page, { json: without(page.json, pointer) })];
     expect(keysOf(after.clusters)).toEqual(keysOf(before.clusters));
     expect(after.rejected).toEqual(before.rejected);
   });
@@ -225,7 +228,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   });
 
   it.for(pages)('reads everything if %s fails once, with no other repeated request', async ([, page]) => {
-    const before = await read(adapter, own);
+    const before = await usual();
     for (const answer of PASSING)
       expect(await read(adapter, own, { whole: true, failsOnce: { page, answer } })).toEqual(before);
   });
@@ -280,7 +283,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
     it('requests each page with any stored validators', async () => {
       const otherwise = ({ json }: ClusterPage) => ({ json, headers: { etag: '"1"' } });
       const again = await read(adapter, own, { otherwise, whole: true, stored: '"1"' });
-      expect(again).toEqual(await read(adapter, own));
+      expect(again).toEqual(await usual());
     });
   }
 });

@@ -5,7 +5,7 @@ import { catalogueAdapters } from '../../src/sources/registry.ts';
 import { SourceError } from '../../src/sources/source.ts';
 import type { FakeAnswer } from '../support/fake-upstream.ts';
 import { caseOf, endpointOf, type FixturePage, type Json, listPointer } from './catalogue-case.ts';
-import { byName, type Catalogue, nameOf, read, sortedPlans } from './catalogue-reading.ts';
+import { byName, type Catalogue, nameOf, read, sortedPlans, WRONG_PRICES } from './catalogue-reading.ts';
 import { changed, without, withoutFirst } from './json-changes.ts';
 
 /** All machines remain at their prices. Prices of terms or regions are missing, and a new rejected row names `field`. */
@@ -39,11 +39,17 @@ const cases = await Promise.all(
 describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   const instead = (page: FixturePage, answer: FakeAnswer) => (requested: FixturePage) =>
     requested === page ? answer : undefined;
+  let reading: Promise<Catalogue> | undefined;
+  /** The case's own pages, read once for all tests. */
+  const usual = () => {
+    reading ??= read(adapter, own);
+    return reading;
+  };
   const fields = (of: 'otherRequired' | 'otherPrices') =>
     own.pages.flatMap((page) => (page[of] ?? []).map((pointer) => [pointer, page] as const));
 
   it('states terms and prices of regions in the form of the contract', async () => {
-    const found = await read(adapter, own);
+    const found = await usual();
     expect(found.regionPrices).toEqual(
       Object.fromEntries(
         Object.entries(own.regionPrices ?? {}).map(([code, prices]) => [code, prices.toSorted(byName)]),
@@ -84,7 +90,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   it.for(fields('otherRequired'))(
     'loses only a price of a term or a region if %s is missing or of another type',
     async ([pointer, page]) => {
-      const before = await read(adapter, own);
+      const before = await usual();
       const field = pointer.split('/').at(-1) ?? '';
       for (const json of [
         without(page.json, pointer),
@@ -103,8 +109,8 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   it.for(fields('otherPrices'))(
     'loses only that price if %s is negative, absurd or not a number',
     async ([pointer, page]) => {
-      const before = await read(adapter, own);
-      for (const wrong of [-0.01, 1e30, 'free', '', true, '0x10', 'Infinity']) {
+      const before = await usual();
+      for (const wrong of WRONG_PRICES) {
         const price = (value: Json) => (typeof value === 'string' ? String(wrong) : wrong);
         const json = changed(page.json, pointer, price);
         const after = await read(adapter, own, instead(page, { json }));
@@ -116,7 +122,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   it.for(own.pages.filter((page) => page.additional).map((page) => [page.path, page] as const))(
     'loses only prices of regions, and reports a reason, if %s fails in any way',
     async ([path, page]) => {
-      const before = await read(adapter, own);
+      const before = await usual();
       const limited: FakeAnswer = { status: 429, headers: { 'retry-after': '7' } };
       const answers: FakeAnswer[] = [
         ...[401, 404, 500].map((status) => ({ status })),

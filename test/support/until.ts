@@ -5,6 +5,7 @@ export interface UntilOptions {
   readonly timeoutMs?: number;
   /** The awaited condition for the error's message; default: the condition's source. */
   readonly what?: string;
+  /** Milliseconds between two tests of the condition. By default they grow with the time waited, from 3 to 40. */
   readonly everyMs?: number;
 }
 
@@ -16,7 +17,7 @@ export async function until<T>(
   condition: () => T | Promise<T>,
   options: UntilOptions = {},
 ): Promise<Exclude<T, undefined | null | false | 0 | ''>> {
-  const { timeoutMs = 60_000, everyMs = 10, what = condition.toString() } = options;
+  const { timeoutMs = 60_000, everyMs, what = condition.toString() } = options;
   const start = performance.now();
   for (;;) {
     let last: unknown;
@@ -27,12 +28,13 @@ export async function until<T>(
     } catch (error) {
       last = error;
     }
-    if (performance.now() - start >= timeoutMs) {
+    const waited = performance.now() - start;
+    if (waited >= timeoutMs) {
       throw new Error(`waited ${timeoutMs} ms in vain for: ${what}\nlast answer: ${shown(last)}`, {
         cause: last instanceof Error ? last : undefined,
       });
     }
-    await sleep(everyMs);
+    await sleep(everyMs ?? Math.min(40, Math.max(3, waited / 10)));
   }
 }
 
