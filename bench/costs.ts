@@ -1,6 +1,4 @@
 /** `npm run bench -- costs`: server time of the costs of a large organization, with a real PostgreSQL. */
-import { Agent, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { pino } from 'pino';
 import { openStore, type Sql } from '../src/db/connection/connect.ts';
@@ -8,13 +6,12 @@ import { steadyNow } from '../src/domain/clock.ts';
 import { costsReader } from '../src/features/costs/answers.ts';
 import { listPrices } from '../src/features/costs/list-prices.ts';
 import { costsApi } from '../src/features/costs/routes.ts';
-import { buildApp } from '../src/http/app.ts';
 import { type CatalogueIndex, emptyIndex, updateIndex } from '../src/market/catalogue-index.ts';
 import { PriceBooks } from '../src/market/price-books.ts';
 import { memoryBudget } from '../src/snapshot/read/budget.ts';
 import { PostgresReads } from '../src/snapshot/read/postgres-reads.ts';
-import { memoryCatalogue, memoryClusters, memoryTokens } from '../test/http/readers.ts';
 import { machinesOf, providerOf, REGIONS, updateOf } from './search/catalogue.ts';
+import { openApi } from './support/api.ts';
 import { type Bar, median, quantile } from './support/bar.ts';
 import { count, flag, openStage, readOptions, report } from './support/harness.ts';
 
@@ -126,25 +123,11 @@ const costs = costsReader({
   ...{ documents, catalogue, books: new PriceBooks({ documents }) },
   memoryLimit: memoryBudget(256_000_000).costs,
 });
-const tokens = memoryTokens();
-const app = buildApp({
-  catalogue: await memoryCatalogue(),
-  clusters: await memoryClusters(),
-  features: async () => [costsApi(costs, listPrices({ documents, catalogue }))],
-  tokens,
-  readiness: async () => ({ ready: true, checks: {} }),
-  logger: false,
-  version: 'bench',
-  limits: { maxEventLoopDelayMs: 0 },
-});
-await app.listen({ host: '127.0.0.1', port: 0 });
-const { port } = app.server.address() as AddressInfo;
-const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-const headers = { authorization: `Bearer ${tokens.issue()}` };
+await using api = await openApi(costsApi(costs, listPrices({ documents, catalogue })));
 
 /** Milliseconds of the last answer in the server: from the headers of the request to the last byte that was given to the kernel. */
 let serverTime = 0;
-app.server.prependListener('request', (_request, response) => {
+api.server.prependListener('request', (_request, response) => {
   const started = performance.now();
   response.once('finish', () => {
     serverTime = performance.now() - started;
@@ -152,15 +135,9 @@ app.server.prependListener('request', (_request, response) => {
 });
 
 /** Returns the milliseconds of the answer in the server. */
-function get(path: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    request({ port, path, agent, headers }, (answer) => {
-      if (answer.statusCode !== 200) reject(new Error(`${path}: ${answer.statusCode}`));
-      answer.resume().on('end', () => resolve(serverTime));
-    })
-      .on('error', reject)
-      .end();
-  });
+async function get(path: string): Promise<number> {
+  await api.get(path);
+  return serverTime;
 }
 
 const QUESTIONS: readonly [what: string, path: (i: number) => string][] = [
@@ -222,6 +199,4 @@ for (const [what, path] of QUESTIONS) {
   // A busy machine does not change it. The system counts in ticks, so only the mean is exact.
   bars.push({ what: `${what}, mean CPU of server and client`, found: cpu / all.length, unit: 'ms' });
 }
-agent.destroy();
-await app.close();
 report(bars, { json, machines: MACHINES, clusters: CLUSTERS });

@@ -1,18 +1,16 @@
 /** `npm run bench -- search`: the same questions to the index, to the API, to PostgreSQL and to DuckDB. */
 import { createReadStream, createWriteStream } from 'node:fs';
-import { Agent, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { searchAnswers } from '../src/features/search/answers.ts';
 import { searchApi } from '../src/features/search/routes.ts';
-import { buildApp } from '../src/http/app.ts';
 import { type CatalogueIndex, emptyIndex, indexBytes, updateIndex } from '../src/market/catalogue-index.ts';
 import { search } from '../src/market/search.ts';
-import { memoryCatalogue, memoryClusters, memoryTokens, NO_BOOKS } from '../test/http/readers.ts';
+import { NO_BOOKS } from '../test/http/readers.ts';
 import { machinesOf, providerOf, REGIONS, updateOf } from './search/catalogue.ts';
 import { LIMIT, QUESTIONS, type Question } from './search/questions.ts';
+import { openApi } from './support/api.ts';
 import { type Bar, median, quantile } from './support/bar.ts';
 import { count, flag, openStage, readOptions, report, type Stage, say } from './support/harness.ts';
 import { threadCpu } from './support/thread-cpu.ts';
@@ -208,40 +206,7 @@ async function duckDb(stage: Stage, file: string): Promise<Ask> {
 }
 
 async function overHttp(stage: Stage): Promise<Ask> {
-  const tokens = memoryTokens();
-  const app = buildApp({
-    catalogue: await memoryCatalogue(),
-    clusters: await memoryClusters(),
-    features: async () => [
-      searchApi(
-        searchAnswers({
-          catalogue: { get: () => ({ index, tier: 'memory', asOf: () => undefined }) },
-          books: NO_BOOKS,
-        }),
-      ),
-    ],
-    tokens,
-    readiness: async () => ({ ready: true, checks: {} }),
-    logger: false,
-    version: 'bench',
-    limits: { maxEventLoopDelayMs: 0 },
-  });
-  await app.listen({ host: '127.0.0.1', port: 0 });
-  stage.defer(() => app.close());
-  const { port } = app.server.address() as AddressInfo;
-  const agent = new Agent({ keepAlive: true });
-  stage.defer(() => agent.destroy());
-  const headers = { authorization: `Bearer ${tokens.issue()}` };
-  return ({ query }) =>
-    new Promise((resolve, reject) => {
-      const path = `/v1/machines/search?limit=${LIMIT}${query && `&${query}`}`;
-      request({ port, host: '127.0.0.1', path, headers, agent }, (response) => {
-        response.resume().on('end', () => {
-          if (response.statusCode === 200) resolve(undefined);
-          else reject(new Error(`${path} is answered with ${response.statusCode}`));
-        });
-      })
-        .on('error', reject)
-        .end();
-    });
+  const catalogue = { get: () => ({ index, tier: 'memory' as const, asOf: () => undefined }) };
+  const api = stage.use(await openApi(searchApi(searchAnswers({ catalogue, books: NO_BOOKS }))));
+  return ({ query }) => api.get(`/v1/machines/search?limit=${LIMIT}${query && `&${query}`}`);
 }
