@@ -78,7 +78,11 @@ export function readOptions<const Given extends Options>(about: string, options:
 
 type Texts = Readonly<Record<string, string | boolean | undefined>>;
 
-function readValue(name: string, option: Options[string], given: Texts): string | number | boolean | undefined {
+function readValue(
+  name: string,
+  option: Options[string],
+  given: Texts,
+): string | number | boolean | undefined {
   if (option.kind === 'flag') return given[name] === true;
   if (option.kind === 'count') return numberOf(name, option, given);
   const text = given[name];
