@@ -1,3 +1,4 @@
+import type { OfferedPlan } from '../../src/domain/database-plan.ts';
 import type { OfferedRegionPrice } from '../../src/domain/prices/region-price.ts';
 import { type CatalogueCase, fixture, offersIn } from './catalogue-case.ts';
 
@@ -47,6 +48,10 @@ const MICROSOFT = regionPrice(TRAFFIC, 'Routing Preference: Microsoft network', 
 const ADDRESS = regionPrice({ item: 'ipv4', unit: 'address', per: 'hour' }, 'Standard IPv4', [
   ['0', '0.005'],
 ]);
+const plan = (engine: string, name: string, cpu: number, ram: number, amount: string): OfferedPlan => ({
+  ...{ engine, name, nodes: 1, cpu, ram, ramUnit: 'Binary', storage: 0 },
+  price: { amount, per: 'hour', currency: 'USD' },
+});
 const skus = {
   path: `${SUBSCRIPTION}/providers/Microsoft.Compute/skus`,
   endpoint: SKUS,
@@ -181,6 +186,31 @@ export const catalogueCase: CatalogueCase = {
       prices: [],
     },
     {
+      ...prices,
+      query: listOf("serviceName eq 'Azure Database for PostgreSQL'"),
+      json: fixture('azure/servers-postgresql.json'),
+      required: [],
+      otherRequired: [
+        ...['/Items', '/NextPageLink', '/Count', '/Items/0/armRegionName', '/Items/0/meterName'],
+        ...['productName', 'type', 'effectiveStartDate', 'unitOfMeasure', 'currencyCode', 'retailPrice'].map(
+          (name) => `/Items/0/${name}`,
+        ),
+      ],
+      otherPrices: ['/Items/0/retailPrice', '/Items/1/retailPrice'],
+      prices: [],
+      additional: true,
+    },
+    {
+      ...prices,
+      query: listOf("serviceName eq 'Azure Database for MySQL'"),
+      json: fixture('azure/servers-mysql.json'),
+      required: [],
+      otherRequired: ['/Items', '/Items/0/skuName'],
+      otherPrices: ['/Items/0/retailPrice'],
+      prices: [],
+      additional: true,
+    },
+    {
       ...skus,
       region: VIRGINIA,
       query: skusIn(VIRGINIA),
@@ -286,6 +316,17 @@ export const catalogueCase: CatalogueCase = {
       ADDRESS,
     ],
     [NETHERLANDS]: [disk('0.000132'), MICROSOFT, ADDRESS],
+  },
+  // Storage, single servers and other regions are not read.
+  databasePlans: {
+    [VIRGINIA]: [
+      plan('postgresql', 'Standard_B2s', 2, 4, '0.068'),
+      // Two and four times the price of a vCore.
+      plan('postgresql', 'Standard_D2s_v5', 2, 8, '0.189'),
+      plan('postgresql', 'Standard_D4s_v5', 4, 16, '0.378'),
+      plan('mysql', 'Standard_D2s_v5', 2, 8, '0.1825'),
+    ],
+    [NETHERLANDS]: [plan('postgresql', 'Standard_B2s', 2, 4, '0.079')],
   },
   rejected: [
     {

@@ -1,8 +1,10 @@
+import type { OfferedPlan } from '../../src/domain/database-plan.ts';
 import type { OfferedRegionPrice } from '../../src/domain/prices/region-price.ts';
 import { type CatalogueCase, fixture, offersIn } from './catalogue-case.ts';
 
 const TYPES = '/compute/v1/projects/{project}/aggregated/machineTypes';
 const SKUS = '/v1/services/6F81-5844-456A/skus';
+const DATABASES = '/v1/services/9662-B51E-5089/skus';
 const IOWA = 'us-central1';
 const FRANKFURT = 'europe-west3';
 
@@ -31,6 +33,15 @@ const traffic = (
   currency: 'USD',
   tiers: steps.map(([from, amount]) => ({ from, amount })),
 });
+const plans = (
+  engine: string,
+  nodes: number,
+  shapes: readonly (readonly [name: string, cpu: number, ram: number, amount: string])[],
+): OfferedPlan[] =>
+  shapes.map(([name, cpu, ram, amount]) => ({
+    ...{ engine, name, nodes, cpu, ram, ramUnit: 'Binary', storage: 0 },
+    price: { amount, per: 'hour', currency: 'USD' },
+  }));
 const ADDRESS: OfferedRegionPrice = {
   item: 'ipv4',
   name: 'External IP',
@@ -115,9 +126,44 @@ export const catalogueCase: CatalogueCase = {
       otherPrices: [17, 22, 25, 29, 34, 37].map((sku) => `${rate(sku)}/nanos`),
       prices: [`${rate(1)}/nanos`],
     },
+    {
+      path: DATABASES,
+      query: skusQuery,
+      json: fixture('gcp/database_skus-1.json'),
+      list: 'skus',
+      required: [],
+      otherRequired: [
+        '/skus',
+        '/nextPageToken',
+        '/skus/0/description',
+        '/skus/0/category/usageType',
+        '/skus/0/serviceRegions',
+        '/skus/0/pricingInfo',
+        '/skus/1/pricingInfo/0/pricingExpression/usageUnit',
+        `${rate(1)}/currencyCode`,
+      ],
+      otherPrices: [`${rate(0)}/nanos`, `${rate(1)}/nanos`],
+      prices: [],
+      additional: true,
+    },
+    {
+      path: DATABASES,
+      query: { ...skusQuery, pageToken: 'c3FsLTI=' },
+      json: fixture('gcp/database_skus-2.json'),
+      list: 'skus',
+      required: [],
+      otherRequired: ['/skus', '/nextPageToken', '/skus/3/description'],
+      otherPrices: [`${rate(2)}/nanos`],
+      prices: [],
+      additional: true,
+    },
   ],
-  empty: { [TYPES]: { items: {} }, [SKUS]: { skus: [], nextPageToken: '' } },
-  uncounted: [TYPES, SKUS],
+  empty: {
+    [TYPES]: { items: {} },
+    [SKUS]: { skus: [], nextPageToken: '' },
+    [DATABASES]: { skus: [], nextPageToken: '' },
+  },
+  uncounted: [TYPES, SKUS, DATABASES],
   omitsNext: [TYPES],
   regions: { [IOWA]: IOWA, [FRANKFURT]: FRANKFURT },
   offers: [
@@ -212,7 +258,66 @@ export const catalogueCase: CatalogueCase = {
       ADDRESS,
     ],
   },
+  // Shared cores, whole machines, N4, Extended Support, storage and commitments are not read, nor regions without machines.
+  databasePlans: {
+    [IOWA]: [
+      ...plans('postgresql', 1, [
+        ['db-custom-1-3840', 1, 3.75, '0.06755'],
+        ['db-custom-2-7680', 2, 7.5, '0.1351'],
+        ['db-custom-4-15360', 4, 15, '0.2702'],
+        ['db-custom-8-30720', 8, 30, '0.5404'],
+        ['db-custom-16-61440', 16, 60, '1.0808'],
+        ['db-custom-32-122880', 32, 120, '2.1616'],
+        ['db-custom-64-245760', 64, 240, '4.3232'],
+        ['db-custom-96-368640', 96, 360, '6.4848'],
+        ['db-custom-1-6656', 1, 6.5, '0.0868'],
+        ['db-custom-2-13312', 2, 13, '0.1736'],
+        ['db-custom-4-26624', 4, 26, '0.3472'],
+        ['db-custom-8-53248', 8, 52, '0.6944'],
+        ['db-custom-16-106496', 16, 104, '1.3888'],
+        ['db-custom-32-212992', 32, 208, '2.7776'],
+        ['db-custom-64-425984', 64, 416, '5.5552'],
+        ['db-custom-96-638976', 96, 624, '8.3328'],
+      ]),
+      // The price of both zones.
+      ...plans('postgresql', 2, [
+        ['db-custom-1-3840', 1, 3.75, '0.1351'],
+        ['db-custom-2-7680', 2, 7.5, '0.2702'],
+        ['db-custom-4-15360', 4, 15, '0.5404'],
+        ['db-custom-8-30720', 8, 30, '1.0808'],
+        ['db-custom-16-61440', 16, 60, '2.1616'],
+        ['db-custom-32-122880', 32, 120, '4.3232'],
+        ['db-custom-64-245760', 64, 240, '8.6464'],
+        ['db-custom-96-368640', 96, 360, '12.9696'],
+        ['db-custom-1-6656', 1, 6.5, '0.1736'],
+        ['db-custom-2-13312', 2, 13, '0.3472'],
+        ['db-custom-4-26624', 4, 26, '0.6944'],
+        ['db-custom-8-53248', 8, 52, '1.3888'],
+        ['db-custom-16-106496', 16, 104, '2.7776'],
+        ['db-custom-32-212992', 32, 208, '5.5552'],
+        ['db-custom-64-425984', 64, 416, '11.1104'],
+        ['db-custom-96-638976', 96, 624, '16.6656'],
+      ]),
+      ...plans('mysql', 1, [
+        ['db-perf-optimized-N-2', 2, 16, '0.25298'],
+        ['db-perf-optimized-N-4', 4, 32, '0.50596'],
+        ['db-perf-optimized-N-8', 8, 64, '1.01192'],
+        ['db-perf-optimized-N-16', 16, 128, '2.02384'],
+        ['db-perf-optimized-N-32', 32, 256, '4.04768'],
+        ['db-perf-optimized-N-48', 48, 384, '6.07152'],
+        ['db-perf-optimized-N-64', 64, 512, '8.09536'],
+        ['db-perf-optimized-N-80', 80, 640, '10.1192'],
+        ['db-perf-optimized-N-96', 96, 768, '12.14304'],
+        ['db-perf-optimized-N-128', 128, 864, '14.73472'],
+      ]),
+    ],
+  },
   rejected: [
+    {
+      key: 'database plans',
+      reason:
+        /^one price is left out; the first is MySQL Zonal Enterprise@europe-west3: no SKU prices the RAM/,
+    },
     {
       key: 'spot prices',
       reason:

@@ -55,6 +55,30 @@ export function hetzner(
   return expected;
 }
 
+/** Google's SKUs of managed databases in each run. @param skus by default, one of a region without machines */
+export function gcpDatabases(
+  upstream: FakeUpstream,
+  skus: readonly object[] = [
+    {
+      skuId: 'ELSEWHERE',
+      description: 'Cloud SQL for MySQL: Zonal - vCPU in Elsewhere',
+      category: { usageType: 'OnDemand' },
+      serviceRegions: ['elsewhere1'],
+    },
+  ],
+  { below = '', headers = {} }: { below?: string; headers?: Record<string, string> } = {},
+): void {
+  upstream.expect(
+    {
+      path: `${below}/v1/services/9662-B51E-5089/skus`,
+      headers,
+      query: { currencyCode: 'USD', pageSize: '5000' },
+      times: 'any',
+    },
+    { json: { skus, nextPageToken: '' } },
+  );
+}
+
 export const UPCLOUD_DATABASES = {
   pg: {
     service_plans: [{ plan: 'p', node_count: 1, core_number: 1, memory_amount: 1024, zones: { zone: [] } }],

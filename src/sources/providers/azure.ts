@@ -18,6 +18,7 @@ import { LeftOut } from '../schema/left-out.ts';
 import { RegionPrices } from '../schema/region-prices.ts';
 import { labelIn, type Row, readRow } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, RejectedRow, SourceHttp } from '../source.ts';
+import { readPlans, type Size } from './azure/database-plans.ts';
 import { BOUNDS, PRICES } from './azure/price-list.ts';
 import { type RegionOfPrices, readPrices } from './azure/prices.ts';
 import { PREFERRED, readRegionPrices } from './azure/region-prices.ts';
@@ -114,7 +115,9 @@ export const adapter: CatalogueAdapter = {
     'region is `unavailable` there. Prices are read from `https://prices.azure.com` without credentials. If the URL is ' +
     `not Microsoft’s, prices are read there too: \`${PRICES}\` replaces the path from \`/subscriptions/\` on. Terms of Linux ` +
     'are Spot, savings plans and reservations; a reservation is paid upfront, or in equal parts by the month at the same ' +
-    'total. Of the disks, only Premium SSD v2 has a price for a GiB: the others are sold in fixed sizes.',
+    'total. Of the disks, only Premium SSD v2 has a price for a GiB: the others are sold in fixed sizes. Flexible servers of Azure Database for ' +
+    'PostgreSQL and MySQL are plans with one node. The price list has the price of a vCore or of a whole server. The numbers of vCores are the documented ones, and CPUs and memory are ' +
+    'those of the size with the same name in the list of SKUs. A row that names no size or no series is left out. A standby of high availability, storage and backups cost extra.',
 
   async *catalogue({ http, now }) {
     const prices = siblingHost(http, {
@@ -135,9 +138,11 @@ export const adapter: CatalogueAdapter = {
     for (const [code, { name }] of regions) if (name !== undefined) yield { kind: 'region', code, name };
     if (![...regions.values()].some(({ reservations }) => reservations > 0))
       leftOut.add('reserved prices', 'reservations', NOTHING_LISTED);
-    yield* offers(regions);
+    const anywhere = skusIn(regions);
+    yield* offers(regions, anywhere);
     const regionPrices = new RegionPrices(leftOut);
     yield* readRegionPrices(prices, now(), regionPrices, regions);
+    await readPlans(prices, now(), regionPrices, regions, sizesIn(anywhere));
     yield* regionPrices.items(PREFERRED);
   },
 };
@@ -186,10 +191,25 @@ async function readSizes(http: SourceHttp, regionCode: string): Promise<Sizes> {
   return { byName, nameless };
 }
 
-function* offers(regions: Regions): Generator<CatalogueItem> {
+/** Returns the SKUs of all regions by name: a size has the same shape in each. */
+function skusIn(regions: Regions): ReadonlyMap<string, Sku> {
   const anywhere = new Map<string, Sku>();
   for (const { byName } of regions.values())
     for (const [name, { value }] of byName) if (value !== undefined) anywhere.set(name, value);
+  return anywhere;
+}
+
+/** The price list spells names of sizes in several ways. */
+function sizesIn(skus: ReadonlyMap<string, Sku>): ReadonlyMap<string, Size> {
+  return new Map(
+    [...skus].map(([name, { capabilities }]) => {
+      const { vCPUs, vCPUsAvailable: cpu = vCPUs, MemoryGB } = capabilities;
+      return [name.toLowerCase(), { name, cpu, memory: MemoryGB }];
+    }),
+  );
+}
+
+function* offers(regions: Regions, anywhere: ReadonlyMap<string, Sku>): Generator<CatalogueItem> {
   const unknown = new Set<string>();
   const priced = [...regions.values()].flatMap((region) =>
     region.priced.map((size) => ({ ...size, region })),

@@ -9,9 +9,11 @@ import { LeftOut } from '../schema/left-out.ts';
 import { RegionPrices } from '../schema/region-prices.ts';
 import { labelIn, readRow, unusable } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, RejectedRow, SourceHttp, UnreadRegion } from '../source.ts';
+import { DATABASE_SKUS, readPlans } from './gcp/database-plans.ts';
 import { localDisks } from './gcp/local-disks.ts';
 import { Rates } from './gcp/rates.ts';
 import { RegionSkus } from './gcp/region-prices.ts';
+import { SKUS_QUERY, Sku, SkuPage } from './gcp/sku.ts';
 
 const TYPES = '/aggregated/machineTypes';
 /** The SKUs of Compute Engine. Source: https://cloud.google.com/billing/docs/reference/rest/v1/services.skus/list. */
@@ -48,13 +50,6 @@ const MachineType = z.object({
     .optional(),
 });
 type MachineType = z.infer<typeof MachineType>;
-/** The token is empty on the last page. */
-const SkuPage = z.object({ skus: z.array(z.unknown()), nextPageToken: z.string() });
-const Sku = z.object({
-  description: z.string().max(1000),
-  category: z.object({ usageType: z.string() }),
-  serviceRegions: z.array(label),
-});
 
 type TypesByRegion = Map<string, Map<string, MachineType[]>>;
 
@@ -67,7 +62,7 @@ export const adapter: CatalogueAdapter = {
   id: 'gcp',
   provider: { id: 1, name: 'GCP' },
   baseUrl: 'https://compute.googleapis.com',
-  endpoints: [`/compute/v1/projects/{project}${TYPES}`, SKUS],
+  endpoints: [`/compute/v1/projects/{project}${TYPES}`, SKUS, DATABASE_SKUS],
   credentials: 'bearer',
   tokenIssuers: { 'service-account': { scope: SCOPE }, 'metadata-server': { scope: SCOPE } },
   apiKey: {
@@ -86,7 +81,9 @@ export const adapter: CatalogueAdapter = {
     `Google’s, prices are read there too: \`${SKUS}\` replaces the path from \`/compute/v1/\` on. Terms are Spot and ` +
     'commitments for resources, which are billed by the month without a payment upfront; commitments for an amount of money ' +
     'have no price of a machine. Local disks that a type always has are part of its price. The default of traffic is the Premium Tier to the part of the world of its region. Included ' +
-    'quantities are those of an account.',
+    'quantities are those of an account. Plans of databases are dedicated instances of Cloud SQL for PostgreSQL and MySQL. Google prices their CPUs and memory, so Fleetbook adds both ' +
+    'for the shapes that Google names: Enterprise with 3.75 and 6.5 GiB for each CPU, and Enterprise Plus. A Zonal instance has one node; a Regional one has two, and its price includes ' +
+    'the standby. Shared cores, N4 and C4A, old tiers with one price, commitments, storage and Extended Support are not listed. The SKUs do not state which shapes a region sells.',
 
   async *catalogue({ http, now }) {
     const billing = siblingHost(http, {
@@ -122,6 +119,7 @@ export const adapter: CatalogueAdapter = {
     }
     // One row for all regions, since it is one problem.
     for (const [name, reason] of unpriced) yield rejectedRow(name, reason, { name });
+    await readPlans(billing, now(), regionPrices, regions);
     yield* regionPrices.items(['pd-balanced']);
   },
 };
@@ -138,8 +136,7 @@ async function* readSkus(
   const rates = new Rates(leftOut);
   const regionSkus = new RegionSkus();
   let listed = 0;
-  const query = { currencyCode: 'USD', pageSize: 5000 };
-  const pages = pagesByToken(http, SKUS, SkuPage, query, (page) => page.nextPageToken, 'pageToken');
+  const pages = pagesByToken(http, SKUS, SkuPage, SKUS_QUERY, (page) => page.nextPageToken, 'pageToken');
   for await (const { data } of pages) {
     for (const row of data.skus) {
       listed += 1;

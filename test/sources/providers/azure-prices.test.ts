@@ -1,7 +1,10 @@
 /** Spot prices, savings plans, reservations and prices of regions in Azure's price list, with an own reading of the same payloads. */
 import { describe, expect, it } from 'vitest';
 import type { Offer } from '../../../src/domain/machine.ts';
+import { openSourceHttp } from '../../../src/sources/http/http.ts';
+import { readPlans } from '../../../src/sources/providers/azure/database-plans.ts';
 import { adapter } from '../../../src/sources/providers/azure.ts';
+import { RegionPrices } from '../../../src/sources/schema/region-prices.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
 import { readCatalogue } from './read-catalogue.ts';
 import { seeded } from './seeded.ts';
@@ -17,6 +20,7 @@ const LISTS = {
   traffic: ["serviceName eq 'Bandwidth' and meterName eq 'Standard Data Transfer Out'", 'Consumption'],
   addresses: ["serviceName eq 'Virtual Network' and productName eq 'IP Addresses'", 'Consumption'],
 } as const;
+const SERVERS = ['PostgreSQL', 'MySQL'].map((engine) => `Azure Database for ${engine}`);
 type Rows = { readonly [List in keyof typeof LISTS]?: readonly object[] };
 
 const row = (changes: object = {}) => ({
@@ -46,6 +50,13 @@ async function read(rows: Rows) {
   for (const [list, [what, type]] of Object.entries(LISTS)) {
     const query = { 'api-version': '2023-01-01-preview', $filter: `${what} and priceType eq '${type}'` };
     const Items = rows[list as keyof Rows] ?? (list === 'machines' ? [row()] : []);
+    upstream.expect({ path: PATH, query }, { json: { Items, NextPageLink: null, Count: Items.length } });
+  }
+  for (const serviceName of SERVERS) {
+    const $filter = `serviceName eq '${serviceName}' and priceType eq 'Consumption'`;
+    const productName = `${serviceName} Flexible Server Burstable BS Series Compute`;
+    const Items = [row({ productName, meterName: 'B1MS', skuName: 'B1MS', armRegionName: 'elsewhere' })];
+    const query = { 'api-version': '2023-01-01-preview', $filter };
     upstream.expect({ path: PATH, query }, { json: { Items, NextPageLink: null, Count: Items.length } });
   }
   const names = new Set(
@@ -339,5 +350,125 @@ describe('a price of a region of Azure', () => {
         tiers: [{ from: '0', amount: '0.00011' }],
       },
     ]);
+  });
+});
+
+describe('a server of Azure Database', () => {
+  const server = (product: string, names: readonly [sku: string, meter: string], changes: object = {}) =>
+    row({
+      productName: `Azure Database for MySQL Flexible Server ${product} Series Compute`,
+      ...{ skuName: names[0], meterName: names[1], retailPrice: 0.1, armRegionName: 'eastus' },
+      ...changes,
+    });
+  const PER_CORE = ['vCore', 'vCore'] as const;
+  const B2MS = ['B2MS', 'B2MS'] as const;
+  const SIZES = new Map(
+    [
+      ['Standard_B2ms', 2] as const,
+      ['Standard_D2ds_v5', 2] as const,
+      ['Standard_D4ds_v5', 4] as const,
+      ['Standard_E20ds_v5', 20] as const,
+      ['Standard_E20s_v3', 20] as const,
+    ].map(([name, cpu]) => [name.toLowerCase(), { name, cpu, memory: 4 * cpu }]),
+  );
+
+  async function plansOf(rows: readonly object[], count = rows.length) {
+    await using upstream = await fakeUpstream();
+    for (const serviceName of SERVERS) {
+      const isRead = serviceName.endsWith('MySQL');
+      const productName = 'Azure Database for PostgreSQL Flexible Server Burstable BS Series Compute';
+      const Items = isRead ? rows : [row({ productName, armRegionName: 'elsewhere' })];
+      const $filter = `serviceName eq '${serviceName}' and priceType eq 'Consumption'`;
+      upstream.expect(
+        { path: PATH, query: { 'api-version': '2023-01-01-preview', $filter } },
+        { json: { Items, NextPageLink: null, Count: isRead ? count : 1 } },
+      );
+    }
+    const limits = { deadlineMs: 5_000, maxBytes: 1_000_000 };
+    const http = openSourceHttp({ baseUrl: upstream.url, credentials: 'none', ...limits });
+    const prices = new RegionPrices();
+    await readPlans(http, new Date('2026-03-01T00:00:00Z'), prices, new Map([['eastus', 1]]), SIZES);
+    const items = [...prices.items()];
+    return {
+      plans: items.flatMap((item) =>
+        item.kind === 'database-plan' ? [`${item.plan.name} ${item.plan.price.amount}`] : [],
+      ),
+      problems: items.flatMap((item) => (item.kind === 'rejected' ? [item.reason] : [])),
+      isUnread: items.some(({ kind }) => kind === 'unread-prices'),
+    };
+  }
+
+  it.each([
+    [
+      'costs each vCore',
+      ['General Purpose Ddsv5', PER_CORE],
+      ['Standard_D2ds_v5 0.2', 'Standard_D4ds_v5 0.4'],
+    ],
+    [
+      'has the price of its meter',
+      ['General Purpose Ddsv5', ['Standard_D4d_v5', '4 vCore']],
+      ['Standard_D4ds_v5 0.1'],
+    ],
+    ['has the price of its SKU', ['General Purpose - Ddsv5', ['2 vCore', 'vCore']], ['Standard_D2ds_v5 0.1']],
+    ['has 20 vCores from v4 on', ['Memory Optimized Edsv5', PER_CORE], ['Standard_E20ds_v5 2']],
+    ['is Burstable, in another spelling', ['Burstable BS', ['Standard_B2ms', 'B2MS']], ['Standard_B2ms 0.1']],
+  ] as const)('%s', async (_, [product, names], plans) => {
+    expect(await plansOf([server(product, names)])).toEqual({ plans, problems: [], isUnread: false });
+  });
+
+  it.each([
+    ['has no series', server('General Purpose', PER_CORE), 'productName names no series of machines'],
+    ['has 20 vCores of v3', server('Memory Optimized Esv3', PER_CORE), undefined],
+    [
+      'is sold later',
+      server('Burstable BS', B2MS, { effectiveStartDate: '2026-05-01T00:00:00Z' }),
+      undefined,
+    ],
+    [
+      'is of an unknown size',
+      server('Burstable BS', ['B4MS', 'B4MS']),
+      'no size of it is in the list of SKUs',
+    ],
+    [
+      'has no sizes in its series',
+      server('General Purpose Dadsv6', PER_CORE),
+      'no size of it is in the list',
+    ],
+    [
+      'has no number of vCores',
+      server('General Purpose Ddsv5', ['D2', 'D2']),
+      'must be a number of vCores; it is D2',
+    ],
+    [
+      'has two numbers',
+      server('General Purpose Ddsv5', ['2 vCore', '4 vCore']),
+      'different numbers: 4 vCore, 2 vCore',
+    ],
+    ['is billed by the month', server('Burstable BS', B2MS, { unitOfMeasure: '1/Month' }), 'must be 1 Hour'],
+    ['is free', server('Burstable BS', B2MS, { retailPrice: 0 }), 'price must be a decimal above 0'],
+  ])('is no plan if it %s', async (_, priced, problem) => {
+    const { plans, problems } = await plansOf([priced]);
+    expect(plans).toEqual([]);
+    expect(problems).toEqual(problem === undefined ? [] : [expect.stringContaining(problem)]);
+  });
+
+  it('has no price if that of its vCores is another one', async () => {
+    const whole = server('General Purpose Ddsv5', ['4 vCore', 'vCore']);
+    const { plans, problems } = await plansOf([server('General Purpose Ddsv5', PER_CORE), whole]);
+    expect(plans).toEqual(['Standard_D2ds_v5 0.2']);
+    expect(problems).toEqual([expect.stringContaining('Standard_D4ds_v5 has several prices: 0.4, 0.1')]);
+  });
+
+  it('keeps its stored price if the list is not whole, or names no server', async () => {
+    expect(await plansOf([server('Burstable BS', B2MS)], 2)).toEqual({
+      plans: [],
+      problems: [expect.stringContaining('lists nothing more after 1 of 2 rows')],
+      isUnread: true,
+    });
+    expect(await plansOf([row()])).toEqual({
+      plans: [],
+      problems: [expect.stringContaining('no productName of 1 rows is that of a flexible server')],
+      isUnread: true,
+    });
   });
 });

@@ -21,11 +21,13 @@ const OTHERS = [
   listOf("serviceName eq 'Storage' and productName eq 'Azure Premium SSD v2'"),
   listOf("serviceName eq 'Bandwidth' and meterName eq 'Standard Data Transfer Out'"),
   ADDRESSES,
+  listOf("serviceName eq 'Azure Database for PostgreSQL'"),
+  listOf("serviceName eq 'Azure Database for MySQL'"),
 ];
 const EMPTY = { json: { Items: [], NextPageLink: null, Count: 0 } };
 /** Reports of the lists that are empty here. */
 const isOfMachines = (item: CatalogueItem) =>
-  item.kind !== 'unread-prices' && (item.kind !== 'rejected' || !/ prices$/.test(item.key));
+  item.kind !== 'unread-prices' && (item.kind !== 'rejected' || !/ (prices|plans)$/.test(item.key));
 const D2 = 'Standard_D2s_v5';
 
 const price = (changes: object = {}) => ({

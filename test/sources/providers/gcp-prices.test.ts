@@ -223,3 +223,68 @@ it('m4n-ultramem-224 has other rates than M4N', async () => {
     ['has other rates than its family, which Fleetbook does not read'],
   ]);
 });
+
+describe('a plan of Cloud SQL', () => {
+  const part = (text: string, unit: string, price: string) =>
+    sku('OnDemand', `Cloud SQL for MySQL: ${text} in Taiwan`, unit, [[0, price]]);
+  const CPU = part('Zonal - vCPU', 'h', '0.05');
+  const PAIR = [CPU, part('Zonal - RAM', 'GiBy.h', '0.01')];
+  const plansOf = async (skus: readonly object[]) => {
+    const { plans, problems, isUnread } = await read(E2, onDemand('E2'), undefined, skus);
+    return {
+      plans: plans.map(({ name, nodes, price }) => `${name}/${nodes} ${price.amount}`),
+      problems,
+      isUnread,
+    };
+  };
+
+  it('has the shapes of its edition; a regional one has two nodes', async () => {
+    const enterprise = await plansOf(PAIR);
+    expect(enterprise.plans).toHaveLength(16);
+    expect(enterprise.plans).toContain('db-custom-2-7680/1 0.175');
+    expect(enterprise.plans).toContain('db-custom-96-638976/1 11.04');
+    expect([enterprise.problems, enterprise.isUnread]).toEqual([[], false]);
+    const plus = await plansOf([
+      part('Regional - Enterprise Plus vCPU', 'h', '0.1'),
+      part('Regional - Enterprise Plus RAM', 'GiBy.h', '0.02'),
+    ]);
+    expect(plus.plans).toHaveLength(10);
+    expect(plus.plans).toContain('db-perf-optimized-N-2/2 0.52');
+    expect(plus.plans).toContain('db-perf-optimized-N-128/2 30.08');
+  });
+
+  it('is the same under both names of Enterprise, if they agree', async () => {
+    const named = [
+      part('Zonal - Enterprise vCPU', 'h', '0.05'),
+      part('Zonal - Enterprise RAM', 'GiBy.h', '0.01'),
+    ];
+    expect(await plansOf([...PAIR, ...named])).toEqual(await plansOf(PAIR));
+    const { plans, problems } = await plansOf([...PAIR, part('Zonal - Enterprise vCPU', 'h', '0.06')]);
+    expect(plans).toEqual([]);
+    expect(problems).toEqual([expect.stringContaining('SKUs disagree about its price: 0.05 and 0.06')]);
+  });
+
+  it.each([
+    ['a core that is shared', 'Zonal - Micro instance', 'h'],
+    ['a whole machine of an old tier', 'Zonal - 1 vCPU + 3.75GB RAM', 'h'],
+    ['a core of another series', 'Zonal - Enterprise N4 vCPU', 'h'],
+    ['Extended Support', 'Zonal - Extended support vCPU v8', 'h'],
+    ['storage', 'Zonal - Standard storage', 'GiBy.mo'],
+  ])('has nothing of the price of %s', async (_, text, unit) => {
+    expect(await plansOf([...PAIR, part(text, unit, '9')])).toEqual(await plansOf(PAIR));
+  });
+
+  it.each([
+    ['has no price of memory', [CPU], 'no SKU prices the RAM'],
+    ['has free memory', [CPU, part('Zonal - RAM', 'GiBy.h', '0')], 'the RAM costs nothing'],
+    ['has another unit', [CPU, part('Zonal - RAM', 'By.h', '0.01')], 'must be GiBy.h or GBy.h; it is "By.h"'],
+    [
+      'has no dedicated cores',
+      [part('Zonal - Standard storage', 'GiBy.mo', '1')],
+      'no SKU of 1 is a vCPU or RAM',
+    ],
+  ])('is no plan if it %s: the stored ones stay', async (_, skus, problem) => {
+    const found = await plansOf(skus);
+    expect(found).toEqual({ plans: [], problems: [expect.stringContaining(problem)], isUnread: true });
+  });
+});

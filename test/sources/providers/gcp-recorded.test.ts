@@ -4,6 +4,7 @@ import { adapter } from '../../../src/sources/providers/gcp.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
 import { needsRecorded, RECORDED, WRITTEN } from '../../support/payloads.ts';
+import { gcpDatabases } from '../../support/provider-answers.ts';
 
 const PROJECT = '/compute/v1/projects/fleet';
 const IOWA = 'us-central1';
@@ -27,6 +28,7 @@ async function itemsOf(
   );
   const query = { currencyCode: 'USD', pageSize: '5000' };
   upstream.expect({ path: '/v1/services/6F81-5844-456A/skus', query }, { json: { skus, nextPageToken: '' } });
+  gcpDatabases(upstream);
   const http = openSourceHttp({
     baseUrl: upstream.url + PROJECT,
     credentials: 'bearer',

@@ -2,6 +2,7 @@
 import type { Offer } from '../../../src/domain/machine.ts';
 import { adapter } from '../../../src/sources/providers/gcp.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
+import { gcpDatabases } from '../../support/provider-answers.ts';
 import { readCatalogue } from './read-catalogue.ts';
 
 const PROJECT = '/compute/v1/projects/fleet';
@@ -67,7 +68,12 @@ export const type = (name: string, guestCpus: number, gib: number, changes: obje
   ...changes,
 });
 
-export async function read(machineTypes: readonly object[], skus: readonly object[], region = TAIWAN) {
+export async function read(
+  machineTypes: readonly object[],
+  skus: readonly object[],
+  region = TAIWAN,
+  databases?: readonly object[],
+) {
   await using upstream = await fakeUpstream();
   const items = { [`zones/${region}-a`]: { machineTypes } };
   const query = { maxResults: '500', returnPartialSuccess: 'true' };
@@ -76,10 +82,13 @@ export async function read(machineTypes: readonly object[], skus: readonly objec
     { path: '/v1/services/6F81-5844-456A/skus', query: { currencyCode: 'USD', pageSize: '5000' } },
     { json: { skus, nextPageToken: '' } },
   );
+  gcpDatabases(upstream, databases);
   const found = await readCatalogue(adapter, upstream.url + PROJECT, 'token');
   return {
     offers: found.flatMap((item): Offer[] => (item.kind === 'offer' ? [item.offer] : [])),
     problems: found.flatMap((item) => (item.kind === 'rejected' ? [item.reason] : [])),
+    plans: found.flatMap((item) => (item.kind === 'database-plan' ? [item.plan] : [])),
+    isUnread: found.some(({ kind }) => kind === 'unread-prices'),
     prices: found.flatMap((item) => (item.kind === 'region-price' ? [item.price] : [])),
   };
 }

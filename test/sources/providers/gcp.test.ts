@@ -3,6 +3,7 @@ import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import { adapter } from '../../../src/sources/providers/gcp.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
+import { gcpDatabases } from '../../support/provider-answers.ts';
 
 const PROJECT = '/compute/v1/projects/fleet';
 const SKUS = '/v1/services/6F81-5844-456A/skus';
@@ -48,6 +49,7 @@ async function itemsOf(
     { path: SKUS, query: { currencyCode: 'USD', pageSize: '5000' } },
     { json: { skus, nextPageToken: '' } },
   );
+  gcpDatabases(upstream);
   return await read(`${upstream.url}${PROJECT}`);
 }
 
@@ -556,6 +558,7 @@ describe('the URL of GCP', () => {
       { path: `/google${SKUS}`, query: { currencyCode: 'USD', pageSize: '5000' }, headers },
       { json: { skus: [core, ram], nextPageToken: '' } },
     );
+    gcpDatabases(upstream, undefined, { below: '/google', headers });
     expect(await read(`${upstream.url}/google${PROJECT}`)).toHaveLength(2);
   });
 });

@@ -5,7 +5,10 @@
 import { describe, expect, it } from 'vitest';
 import { planName } from '../../../src/domain/database-plan.ts';
 import { pricePerMinute } from '../../../src/domain/prices/price.ts';
+import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import { adapter as aiven } from '../../../src/sources/providers/aiven.ts';
+import { readPlans as readAzure } from '../../../src/sources/providers/azure/database-plans.ts';
+import { readPlans as readGoogle } from '../../../src/sources/providers/gcp/database-plans.ts';
 import { addPlans as addLinode } from '../../../src/sources/providers/linode/database-plans.ts';
 import { addPlan as addOvh } from '../../../src/sources/providers/ovh/database-plans.ts';
 import {
@@ -16,6 +19,7 @@ import { adapter as upcloud } from '../../../src/sources/providers/upcloud.ts';
 import { RegionPrices } from '../../../src/sources/schema/region-prices.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
+import { gcpDatabases } from '../../support/provider-answers.ts';
 import { itemsOf, machine, onDemand, REGION } from './aws-payloads.ts';
 import { readCatalogue } from './read-catalogue.ts';
 
@@ -49,6 +53,9 @@ function pricesIn(items: readonly CatalogueItem[], regionCode: string): Map<stri
   return new Map(plans.map((plan) => [planName(plan), pricePerMinute(plan.price, plan.price.currency, {})]));
 }
 const each = <T>(make: (index: number) => T) => Array.from({ length: COUNT }, (_, index) => make(index));
+
+const httpOf = (baseUrl: string) =>
+  openSourceHttp({ baseUrl, credentials: 'none', deadlineMs: 10_000, maxBytes: 10_000_000 });
 
 describe('100 random prices of plans', () => {
   it('of Linode are those of a month, else of an hour, for all nodes', () => {
@@ -197,5 +204,101 @@ describe('100 random prices of plans', () => {
     const machines = { products: { A: machine('m5.large') }, terms: { OnDemand: { A: onDemand('0.096') } } };
     const items = await itemsOf([machines, undefined, undefined, { products, terms: { OnDemand } }]);
     expect([expected.size, pricesIn(items, REGION)]).toEqual([COUNT, expected]);
+  });
+
+  it('of Azure are for an hour of a server, or of each of its vCores', async () => {
+    await using upstream = await fakeUpstream();
+    const number = numbersFrom(7n);
+    const expected = new Map<string, string>();
+    const sizes = new Map<string, { name: string; cpu: number; memory: number }>();
+    const rows = each((index) => {
+      const cpu = [2, 4, 8, 16, 32, 48, 64, 96][number(8) - 1] ?? 0;
+      const [engine, isWhole, tenThousandths] = [
+        number(2) === 1 ? 'PostgreSQL' : 'MySQL',
+        number(2) === 1,
+        number(20_000),
+      ];
+      const name = `Standard_D${cpu}ds_v${index}`;
+      sizes.set(name.toLowerCase(), { name, cpu, memory: 4 * cpu });
+      const times = isWhole ? 1n : BigInt(cpu);
+      expected.set(
+        `database/${engine.toLowerCase()}/${name}/1`,
+        divided(BigInt(tenThousandths) * times, 4, HOUR),
+      );
+      const row = {
+        ...{ currencyCode: 'USD', armRegionName: 'eastus', effectiveStartDate: '2023-04-01T00:00:00Z' },
+        ...{ unitOfMeasure: '1 Hour', type: 'Consumption', retailPrice: tenThousandths / 1e4 },
+        productName: `Azure Database for ${engine} Flexible Server General Purpose Ddsv${index} Series Compute`,
+        ...(isWhole
+          ? { skuName: name, meterName: `${cpu} vCore` }
+          : { skuName: number(2) === 1 ? 'vCore' : '1 vCore', meterName: 'vCore' }),
+      };
+      return { engine, row };
+    });
+    for (const engine of ['PostgreSQL', 'MySQL']) {
+      const Items = rows.flatMap(({ engine: of, row }) => (of === engine ? [row] : []));
+      const $filter = `serviceName eq 'Azure Database for ${engine}' and priceType eq 'Consumption'`;
+      upstream.expect(
+        { path: '/api/retail/prices', query: { 'api-version': '2023-01-01-preview', $filter } },
+        { json: { Items, NextPageLink: null, Count: Items.length } },
+      );
+    }
+    const prices = new RegionPrices();
+    await readAzure(httpOf(upstream.url), new Date(), prices, new Map([['eastus', 1]]), sizes);
+    expect([expected.size, pricesIn([...prices.items()], 'eastus')]).toEqual([COUNT, expected]);
+  });
+
+  it('of Google are for an hour of CPUs and of GiB of memory', async () => {
+    await using upstream = await fakeUpstream();
+    const number = numbersFrom(8n);
+    const expected = new Map<string, string>();
+    const sku = (description: string, usageUnit: string, nanos: number, region: string) => ({
+      ...{ skuId: description, description, category: { usageType: 'OnDemand' }, serviceRegions: [region] },
+      pricingInfo: [
+        {
+          pricingExpression: {
+            usageUnit,
+            tieredRates: [{ unitPrice: { currencyCode: 'USD', units: '0', nanos } }],
+          },
+        },
+      ],
+    });
+    const skus = each((index) => {
+      const [engine, place] = [
+        number(2) === 1 ? 'PostgreSQL' : 'MySQL',
+        number(2) === 1 ? 'Zonal' : 'Regional',
+      ];
+      const [cpuNanos, ramNanos, cpu] = [number(200_000_000), number(20_000_000), 2 ** (number(7) - 1)];
+      // Hundredths of a GiB for each CPU.
+      const [edition, each] = [
+        ['', 375],
+        ['', 650],
+        ['Enterprise ', 650],
+        ['Enterprise Plus ', 800],
+      ][number(4) - 1] as [string, number];
+      const cpus = Math.max(edition === 'Enterprise Plus ' ? 2 : 1, cpu);
+      const name =
+        edition === 'Enterprise Plus '
+          ? `db-perf-optimized-N-${cpus}`
+          : `db-custom-${cpus}-${(cpus * each * 1024) / 100}`;
+      const units = BigInt(cpus) * (BigInt(cpuNanos) * 100n + BigInt(ramNanos) * BigInt(each));
+      const plan = `database/${engine.toLowerCase()}/${name}/${place === 'Zonal' ? 1 : 2}`;
+      expected.set(`r${index} ${plan}`, divided(units, 11, HOUR));
+      const of = `Cloud SQL for ${engine}: ${place} - ${edition}`;
+      return [
+        sku(`${of}vCPU in R${index}`, 'h', cpuNanos, `r${index}`),
+        sku(`${of}RAM in R${index}`, 'GiBy.h', ramNanos, `r${index}`),
+      ];
+    }).flat();
+    gcpDatabases(upstream, skus);
+    const prices = new RegionPrices();
+    const regions = new Map(each((index) => [`r${index}`, 1]));
+    await readGoogle(httpOf(upstream.url), new Date(), prices, regions);
+    const items = [...prices.items()];
+    const found = [...expected.keys()].map((key): [string, string | undefined] => {
+      const [region = '', plan = ''] = key.split(' ');
+      return [key, pricesIn(items, region).get(plan)];
+    });
+    expect([expected.size, new Map(found)]).toEqual([COUNT, expected]);
   });
 });

@@ -7,10 +7,14 @@ import { expect, it } from 'vitest';
 import type { OfferedPlan } from '../../../src/domain/database-plan.ts';
 import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import { adapter as aws } from '../../../src/sources/providers/aws.ts';
+import { adapter as azure } from '../../../src/sources/providers/azure.ts';
+import { adapter as google } from '../../../src/sources/providers/gcp.ts';
 import type { CatalogueAdapter, CatalogueItem } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
 import { needsRecorded, RECORDED, WRITTEN } from '../../support/payloads.ts';
+import { gcpDatabases } from '../../support/provider-answers.ts';
 import { machine, onDemand } from './aws-payloads.ts';
+import { onDemand as onDemandOf, type } from './gcp-skus.ts';
 import { atoms } from './seeded.ts';
 
 const NOW = new Date('2026-10-01T00:00:00Z');
@@ -115,3 +119,175 @@ it(
     expect(plansIn(items).map(shown)).toEqual(['mariadb | db.m4.large | 1 | 2 vCPU | 8 GiB | 350000000000']);
   },
 );
+
+type AzureRow = Readonly<Record<string, string>> & { readonly retailPrice: number };
+
+/** Reads the servers of one region, whose machines have the sizes of this list, with its names' numbers of vCores. */
+async function azureItems(rows: readonly AzureRow[], sizes: readonly string[]): Promise<CatalogueItem[]> {
+  await using upstream = await fakeUpstream();
+  const list = (what: string, type: string, Items: readonly object[]) =>
+    upstream.expect(
+      {
+        path: '/api/retail/prices',
+        query: { 'api-version': '2023-01-01-preview', $filter: `${what} and priceType eq '${type}'` },
+      },
+      { json: { Items, NextPageLink: null, Count: Items.length } },
+    );
+  const of = "serviceName eq 'Virtual Machines' and armRegionName eq 'uksouth'";
+  const machines = rows.slice(0, 1).map((row) => ({
+    ...row,
+    ...{ productName: 'Virtual Machines Ddsv4 Series', armSkuName: 'Standard_D2ds_v4', skuName: 'D2ds v4' },
+  }));
+  list(of, 'Consumption', machines);
+  list(of, 'Reservation', []);
+  list("serviceName eq 'Storage' and productName eq 'Azure Premium SSD v2'", 'Consumption', []);
+  list("serviceName eq 'Bandwidth' and meterName eq 'Standard Data Transfer Out'", 'Consumption', []);
+  list("serviceName eq 'Virtual Network' and productName eq 'IP Addresses'", 'Consumption', []);
+  for (const name of ['Azure Database for PostgreSQL', 'Azure Database for MySQL'])
+    list(
+      `serviceName eq '${name}'`,
+      'Consumption',
+      rows.filter(({ serviceName }) => serviceName === name),
+    );
+  const value = sizes.map((name) => ({
+    resourceType: 'virtualMachines',
+    name,
+    capabilities: [
+      { name: 'vCPUs', value: coresOf(name) },
+      { name: 'MemoryGB', value: String(Number(coresOf(name)) * (name.startsWith('Standard_E') ? 8 : 4)) },
+    ],
+    restrictions: [],
+  }));
+  upstream.expect(
+    { path: '/subscriptions/s1/locations', query: { 'api-version': '2022-12-01' } },
+    { json: { value: [{ name: 'uksouth' }] } },
+  );
+  const query = { 'api-version': '2021-07-01', $filter: "location eq 'uksouth'" };
+  const path = '/subscriptions/s1/providers/Microsoft.Compute/skus';
+  upstream.expect({ path, query }, { json: { value } });
+  return await read(azure, `${upstream.url}/subscriptions/s1`);
+}
+
+const coresOf = (name: string) => /^Standard_[A-Z]+(\d+)/.exec(name)?.[1] ?? '';
+
+const AZURE = [
+  { kind: 'small', payloads: WRITTEN, plans: 5, leftOut: 2, options: {} },
+  { kind: 'recorded', payloads: RECORDED, plans: 10, leftOut: 3, options: needsRecorded },
+];
+for (const { kind, payloads, plans, leftOut, options } of AZURE)
+  it(
+    `the ${kind} price list of Azure has ${plans} servers, at the price of their vCores or of the whole`,
+    options,
+    async () => {
+      const rows: AzureRow[] = payloads.json(
+        'next/azure-db/retail-prices-uksouth-postgresql-mysql.json',
+      ).Items;
+      const tiers: Record<string, object> = payloads.json(
+        'next/azure-db/postgresql_flexible_tier_types.json',
+      );
+      const sizes = Object.values(tiers).flatMap((tier) => Object.keys(tier));
+      // By the other names of a row: a Burstable server is its SKU, and the series is in the name for ARM.
+      const expected = sizes.flatMap((name) => {
+        const short = name.replace('Standard_', '').toUpperCase();
+        const series = name.replace(/^Standard_([A-Z]+)\d+([a-z]+)_(v\d+)$/, '$1$2$3');
+        return rows.flatMap((row) => {
+          const isWhole = row.skuName === short;
+          const isOfSeries = row.armSkuName?.includes(`_${series}Series_`) && row.skuName === '1 vCore';
+          if (!isWhole && !isOfSeries) return [];
+          const cores = Number(coresOf(name));
+          const engine = row.serviceName?.includes('MySQL') ? 'mysql' : 'postgresql';
+          const price = BigInt(Math.round(row.retailPrice * 1e6)) * BigInt(isWhole ? 1 : cores) * 1_000_000n;
+          return [
+            [
+              engine,
+              name,
+              1,
+              `${cores} vCPU`,
+              `${cores * (name.startsWith('Standard_E') ? 8 : 4)} GiB`,
+              price,
+            ].join(' | '),
+          ];
+        });
+      });
+      const items = await azureItems(rows, sizes);
+      expect(plansIn(items).map(shown).toSorted()).toEqual(expected.toSorted());
+      expect(new Set(expected).size).toBe(plans);
+      // The price of `Basic`, which names no size, and those of a product without a series.
+      expect(reasonsIn(items).filter((reason) => reason.includes('Flexible Server'))).toEqual([
+        expect.stringMatching(
+          new RegExp(`^${leftOut} prices are left out; the first is .*@uksouth: [a-zA-Z]+ names no s`),
+        ),
+      ]);
+    },
+  );
+
+async function googleItems(skus: readonly object[]): Promise<CatalogueItem[]> {
+  await using upstream = await fakeUpstream();
+  const project = '/compute/v1/projects/fleet';
+  const machineTypes = [type('e2-standard-2', 2, 8)];
+  const items = { 'zones/europe-west2-a': { machineTypes }, 'zones/europe-west1-b': { machineTypes } };
+  upstream.expect(
+    {
+      path: `${project}/aggregated/machineTypes`,
+      query: { maxResults: '500', returnPartialSuccess: 'true' },
+    },
+    { json: { items } },
+  );
+  upstream.expect(
+    { path: '/v1/services/6F81-5844-456A/skus', query: { currencyCode: 'USD', pageSize: '5000' } },
+    { json: { skus: onDemandOf('E2'), nextPageToken: '' } },
+  );
+  gcpDatabases(upstream, skus);
+  return await read(google, upstream.url + project);
+}
+
+interface GoogleSku {
+  readonly description: string;
+  readonly category: { readonly resourceGroup: string };
+  readonly serviceRegions: readonly string[];
+  readonly pricingInfo: readonly [
+    { readonly pricingExpression: { readonly tieredRates: readonly { unitPrice: { nanos: number } }[] } },
+  ];
+}
+
+const GOOGLE = [
+  { kind: 'small', payloads: WRITTEN, plans: 32, unpriced: 2, options: {} },
+  { kind: 'recorded', payloads: RECORDED, plans: 64, unpriced: 2, options: needsRecorded },
+];
+for (const { kind, payloads, plans, unpriced, options } of GOOGLE)
+  it(
+    `the ${kind} SKUs of Cloud SQL make ${plans} plans, each at the sum of its CPUs and memory`,
+    options,
+    async () => {
+      const { skus }: { skus: GoogleSku[] } = payloads.json(
+        'next/gcp-cloudsql/skus-cloud-sql-europe-west2.json',
+      );
+      // By the group of a SKU, and the words of its description before the place.
+      const nanos = (engine: string, nodes: number | null, group: string) => {
+        const place = nodes === 2 ? 'Regional' : 'Zonal';
+        const found = skus.filter(
+          ({ description, category, serviceRegions }) =>
+            category.resourceGroup === `SQLGen2Instances${group}` &&
+            description.split(' ').length === 9 &&
+            description.toLowerCase().startsWith(`cloud sql for ${engine}: ${place.toLowerCase()} `) &&
+            serviceRegions[0] === 'europe-west2',
+        );
+        expect(found).toHaveLength(1);
+        return BigInt(found[0]?.pricingInfo[0].pricingExpression.tieredRates[0]?.unitPrice.nanos ?? 0);
+      };
+      const items = await googleItems(skus);
+      const read = plansIn(items);
+      expect(new Set(read.map(shown)).size).toBe(plans);
+      for (const plan of read) {
+        const [, cpu = '', mebibytes = ''] = /^db-custom-(\d+)-(\d+)$/.exec(plan.name) ?? [];
+        const parts = [nanos(plan.engine, plan.nodes, 'CPU'), nanos(plan.engine, plan.nodes, 'RAM')] as const;
+        const sum = parts[0] * BigInt(cpu) * 1024n + parts[1] * BigInt(mebibytes);
+        expect([plan.name, atoms(plan.price.amount) * 1024n]).toEqual([plan.name, sum * 1000n]);
+        expect([plan.cpu, plan.ram]).toEqual([Number(cpu), Number(mebibytes) / 1024]);
+      }
+      // Enterprise Plus, and Belgium, have a price of CPUs alone.
+      expect(reasonsIn(items).filter((reason) => reason.includes('no SKU prices the RAM'))).toEqual([
+        expect.stringMatching(new RegExp(`^${unpriced} prices are left out`)),
+      ]);
+    },
+  );

@@ -4,13 +4,12 @@ import { isPositive, quotient } from '../../../domain/prices/price.ts';
 import type { OfferedTerms, Term } from '../../../domain/prices/term.ts';
 import type { LeftOut } from '../../schema/left-out.ts';
 import { type Row, rowOf, unusable, valueIn } from '../../schema/rows.ts';
-import { agreed, type FoundSku, paidAmount, pricedBy, stepsInForce } from './sku.ts';
+import { agreed, type FoundSku, MEMORY, paidAmount, pricedBy, stepsInForce } from './sku.ts';
 
 type Component = 'core' | 'ram' | 'machine' | 'disk';
-/** The memory of C4D is billed by decimal gigabytes, that of most families by gibibytes. */
 const PRICED = {
   core: pricedBy('h'),
-  ram: pricedBy('GiBy.h', { 'GBy.h': '1.073741824' }),
+  ram: MEMORY,
   machine: pricedBy('h'),
   /** Local disks that are part of a type. */
   disk: pricedBy('GiBy.mo'),

@@ -2,8 +2,18 @@ import Big from 'big.js';
 import { z } from 'zod';
 import { isPositive } from '../../../domain/prices/price.ts';
 import type { OfferedTier } from '../../../domain/prices/region-price.ts';
-import { countOrNone, utcMicroseconds } from '../../schema/fields.ts';
+import { countOrNone, label, utcMicroseconds } from '../../schema/fields.ts';
 import { type Row, readRow, unusable, valueIn } from '../../schema/rows.ts';
+
+export const SKUS_QUERY = { currencyCode: 'USD', pageSize: 5000 };
+
+/** The token is empty on the last page. */
+export const SkuPage = z.object({ skus: z.array(z.unknown()), nextPageToken: z.string() });
+export const Sku = z.object({
+  description: z.string().max(1000),
+  category: z.object({ usageType: z.string() }),
+  serviceRegions: z.array(label),
+});
 
 export interface FoundSku {
   readonly id: string;
@@ -44,6 +54,9 @@ export function pricedBy(usageUnit: string, others: Readonly<Record<string, stri
       }));
     });
 }
+
+/** The memory of C4D is billed by decimal gigabytes, that of most families by gibibytes. */
+export const MEMORY = pricedBy('GiBy.h', { 'GBy.h': '1.073741824' });
 
 const Timeline = z.object({ pricingInfo: z.array(z.unknown()).min(1) });
 const Time = z.object({ effectiveTime: z.string().optional() });
