@@ -20,6 +20,7 @@ import { ClusterView } from './views/clusters/cluster.tsx';
 import { ClustersView } from './views/clusters/clusters.tsx';
 import { BatchView } from './views/held/batch.tsx';
 import { HeldView } from './views/held/held.tsx';
+import { LifecycleView } from './views/lifecycle.tsx';
 import { MachineView } from './views/machines/machine.tsx';
 import { MachinesView } from './views/machines/machines.tsx';
 import { OperatorsView } from './views/operators.tsx';
@@ -36,6 +37,7 @@ const LINKS = [
   ['/machines', 'Machines', 'm'],
   ['/alerts', 'Alerts', 'a'],
   ['/clusters', 'Clusters', 'k'],
+  ['/lifecycle', 'Lifecycle', 'l'],
   ['/organizations', 'Organizations', 'z'],
   ['/audit', 'Audit', 'u'],
   ['/operators', 'Operators', 'p'],
@@ -99,6 +101,7 @@ const PAGES: readonly (readonly [path: RegExp, view: (place: Place, id: string) 
   [/^\/machines\/([^/]+)$/, (_, id) => <MachineView key={id} id={id} />],
   [/^\/clusters$/, (place) => <ClustersView place={place} />],
   [/^\/clusters\/([^/]+)$/, (place, id) => <ClusterView key={id} place={place} id={id} />],
+  [/^\/lifecycle$/, (place) => <LifecycleView place={place} />],
   [/^\/organizations$/, (place) => <OrganizationsView place={place} />],
   [/^\/organizations\/([^/]+)$/, (place, id) => <OrganizationView key={id} place={place} slug={id} />],
   [/^\/alerts$/, (place) => <AlertsView place={place} />],

@@ -130,6 +130,31 @@ export const clusterCostInput = z.strictObject({
   cursor: z.string().min(1).max(3000).optional().describe('The `next` of an answer to the same request'),
 });
 
+export const clusterVersionsInput = z.strictObject({
+  slug: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe(
+      'Slug from list_clusters. Without it: all clusters whose version has ended, ends soon or is unknown',
+    ),
+  within: z
+    .int()
+    .min(0)
+    .max(3650)
+    .optional()
+    .describe('Days from today by which a version ends, without slug; default: 180'),
+  engines: z
+    .array(z.string().min(1).max(40))
+    .min(1)
+    .max(16)
+    .optional()
+    .describe('Only these engines, without slug, e.g. ["postgresql", "mysql"]'),
+  limit: z.int().min(1).max(1000).optional().describe('Clusters of the answer, without slug; default: 100'),
+  cursor: z.string().min(1).max(3000).optional().describe('The `next` of an answer to the same request'),
+});
+
 export const cheaperMachinesInput = z.strictObject({
   slug: z.string().min(1).max(200).describe('Slug from list_clusters'),
   ...priced,
@@ -270,6 +295,31 @@ export const clusterCostOutput = z.object({
   ...meta,
 });
 
+const clusterVersion = z.looseObject({
+  cluster: z.looseObject({ slug: z.string(), name: z.string() }),
+  engine: z.string().nullable().describe('e.g. postgresql; null: the source does not state it'),
+  version: z.string().nullable().describe('As the source states it; null: it does not'),
+  state: z.enum(['ended', 'supported', 'unknown']),
+  end_of_life: z.string().nullable().describe('Last supported day, YYYY-MM-DD; null: see reason'),
+  days_left: z.number().nullable().describe('Negative after the end'),
+  stated_by: z.string().nullable().describe('The provider, or endoflife.date'),
+  reason: z.string().nullable().describe('Why end_of_life is null'),
+});
+
+export const clusterVersionsOutput = z.object({
+  version: clusterVersion.optional().describe('Of the cluster of slug'),
+  versions: z
+    .looseObject({
+      within: z.int(),
+      totals: z.looseObject({ clusters: z.int(), ended: z.int(), ending: z.int(), unknown: z.int() }),
+      clusters: z.array(clusterVersion),
+      next: z.string().nullable().describe('cursor of the next page; null on the last page'),
+    })
+    .optional()
+    .describe('Of all clusters: ended ones first, unknown ones last. Given if slug is not'),
+  as_of: meta.as_of,
+});
+
 const alternatives = (where: string) =>
   z
     .array(
@@ -296,5 +346,6 @@ export const getClusterOutput = z.object({ cluster, as_of: meta.as_of });
 export type SearchInput = z.infer<typeof searchInput>;
 export type RecommendInput = z.infer<typeof recommendInput>;
 export type ClusterCostInput = z.infer<typeof clusterCostInput>;
+export type ClusterVersionsInput = z.infer<typeof clusterVersionsInput>;
 export type CheaperMachinesInput = z.infer<typeof cheaperMachinesInput>;
 export type CompareInput = z.infer<typeof compareInput>;

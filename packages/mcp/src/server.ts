@@ -7,6 +7,8 @@ import {
   cheaperMachinesOutput,
   clusterCostInput,
   clusterCostOutput,
+  clusterVersionsInput,
+  clusterVersionsOutput,
   compareInput,
   compareOutput,
   getClusterInput,
@@ -23,6 +25,7 @@ import {
 import {
   cheaperMachines,
   clusterCost,
+  clusterVersions,
   comparePrices,
   getCluster,
   listClusters,
@@ -45,7 +48,8 @@ user's organization. It is read-only. Prices are without tax, in the currency th
 own prices where it has any (price_source: own), list prices otherwise, and on demand unless a call names a term; past prices are list
 prices. Use search_machines to filter machines, recommend_machine to get the cheapest machine that fits at each provider, with
 storage, traffic and addresses, and compare_prices to compare providers, with past prices. cluster_cost states what clusters cost,
-and cheaper_machines finds machines that cost less for a cluster. list_providers names providers and regions.`;
+and cheaper_machines finds machines that cost less for a cluster. cluster_versions states engine and version of clusters, and when
+their support ends. list_providers names providers and regions.`;
 
 const READ_ONLY = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true };
 
@@ -170,6 +174,18 @@ function addClusterTools(server: McpServer, client: FleetbookClient, call: Call)
       annotations: READ_ONLY,
     },
     (_, ctx) => call(ctx, (signal) => listClusters(client, signal)),
+  );
+  server.registerTool(
+    'cluster_versions',
+    {
+      title: 'Versions of clusters and their ends',
+      description:
+        'Returns engine and version of a cluster (slug) and the last day of its support, or all clusters whose version has ended, ends within the days, or has an unknown end. For the next page, pass `next` of an answer as `cursor`.',
+      inputSchema: clusterVersionsInput,
+      outputSchema: clusterVersionsOutput,
+      annotations: READ_ONLY,
+    },
+    (input, ctx) => call(ctx, (signal) => clusterVersions(client, input, signal)),
   );
   server.registerTool(
     'get_cluster',

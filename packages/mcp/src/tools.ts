@@ -3,6 +3,7 @@ import {
   type Answer,
   type FleetbookClient,
   FleetbookProblem,
+  type LifecycleQuestion,
   type Machine,
   type MachineFilter,
   type MachineWithFacts,
@@ -12,6 +13,7 @@ import { idsOf } from './names.ts';
 import type {
   CheaperMachinesInput,
   ClusterCostInput,
+  ClusterVersionsInput,
   CompareInput,
   RecommendInput,
   SearchInput,
@@ -167,6 +169,23 @@ export async function clusterCost(client: FleetbookClient, input: ClusterCostInp
     throw new ToolFailure('Give slug, or limit and cursor of all clusters, but not both.');
   const answer = await client.clusterCost(slug, question, { signal });
   return { cost: answer.data, ...metaOf(answer) };
+}
+
+export async function clusterVersions(
+  client: FleetbookClient,
+  { slug, engines, ...question }: ClusterVersionsInput,
+  signal: AbortSignal,
+) {
+  if (slug === undefined) {
+    // The API checks the words, and its message names the known ones.
+    const engine = engines as LifecycleQuestion['engine'];
+    const answer = await client.lifecycle({ ...question, engine }, { signal });
+    return { versions: answer.data, as_of: metaOf(answer).as_of };
+  }
+  if (engines !== undefined || Object.values(question).some((value) => value !== undefined))
+    throw new ToolFailure('Give slug, or within, engines, limit and cursor of all clusters, but not both.');
+  const answer = await client.clusterDetails(slug, { signal });
+  return { version: answer.data, as_of: metaOf(answer).as_of };
 }
 
 export async function cheaperMachines(

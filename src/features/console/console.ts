@@ -20,6 +20,7 @@ import type { ConsoleContext } from './routes/context.ts';
 import { addCosts } from './routes/costs/costs.ts';
 import { changeFeed } from './routes/events.ts';
 import { addHeld } from './routes/held.ts';
+import { addLifecycle } from './routes/lifecycle.ts';
 import { addMachines } from './routes/machines.ts';
 import { addOrganizations } from './routes/organizations.ts';
 import { judgeSources, otherProblems, type Stored } from './routes/overview.ts';
@@ -39,6 +40,7 @@ const PAGES = [
   '/held/:batch?',
   '/machines/:id?',
   '/clusters/:id?',
+  '/lifecycle',
   '/organizations/:slug?',
   '/audit',
   '/alerts',
@@ -104,6 +106,7 @@ export function openConsole(context: OpsContext, checkEveryMs?: number): OpsPart
       addCharts(api, routes);
       addHeld(api, routes);
       addClusters(api, routes);
+      addLifecycle(api, routes);
       addAudit(api, routes);
       addOrganizations(api, routes);
       addTokens(api, routes);

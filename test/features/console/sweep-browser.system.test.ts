@@ -36,6 +36,8 @@ const PAGES: readonly (readonly [path: string, text: string, next?: 'Next' | 'Ol
   ['/changes?order=biggest&kind=repriced', '+20 %'],
   ['/clusters', `orders-1-${LONG}`, 'Next'],
   ['/clusters/1', 'replicas 2 → 3'],
+  ['/lifecycle', 'clusters with an unknown end'],
+  ['/lifecycle?show=all&within=3650', 'clusters in all'],
   ['/organizations', `customer-1-${LONG}`, 'Next'],
   ['/organizations/acme', 'Valid tokens'],
   ['/organizations/acme?show=people', 'Ada'],

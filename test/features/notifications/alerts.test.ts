@@ -189,6 +189,53 @@ describe('an alert', () => {
     expect(await evaluate(now)).toMatchObject({ opened: [], resolved: [{ kind: 'machine_retiring' }] });
   });
 
+  it('names the clusters on a version whose support ends soon or has ended, by cycle and by provider', async () => {
+    await scene.catalogue(items(3));
+    await scene.sql`update sources set verified_at = ${scene.now().toISOString()}`;
+    const now = scene.now();
+    const day = (days: number) => new Date(now.getTime() + days * 86_400_000).toISOString().slice(0, 10);
+    await scene.organization('org');
+    const on = (key: string, version: string, endOfLife?: string) =>
+      cluster(key, {
+        organization: 'org',
+        disks: [],
+        software: { engine: 'postgresql', version, ...(endOfLife && { endOfLife }) },
+      });
+    await scene.sql`insert into sources (id, kind, adapter) values ('lifecycles', 'lifecycles', 'endoflife')`;
+    const setEnd = (name: string, end: string | null) => scene.sql`
+      insert into lifecycles (source_id, engine, name, end_of_life, has_ended)
+      values ('lifecycles', 'postgresql', ${name}, ${end}::text::date, false)
+      on conflict (source_id, engine, name) do update set end_of_life = excluded.end_of_life`;
+    await setEnd('13', day(-3));
+    await setEnd('14', day(180));
+    await setEnd('15', day(181));
+    await setEnd('16', null);
+    await scene.clusters([
+      ...[on('a', '13.1'), on('b', '13.9'), on('c', '14'), on('d', '15'), on('e', '16'), on('f', '8')],
+      on('g', '16.1', day(10)),
+    ]);
+    const { opened } = (await evaluate(now)) ?? expect.unreachable();
+    const about = opened.filter(({ kind }) => kind === 'version_ending');
+    expect(about.map(({ subject, summary }) => [subject, summary])).toEqual([
+      [
+        'Acme postgresql 16',
+        `the support of Acme postgresql 16 ends on ${day(10)}, and 1 cluster runs it: org/g; upgrade them`,
+      ],
+      [
+        'postgresql 13',
+        `the support of postgresql 13 ended on ${day(-3)}, and 2 clusters run it: org/a, org/b; upgrade them`,
+      ],
+      [
+        'postgresql 14',
+        `the support of postgresql 14 ends on ${day(180)}, and 1 cluster runs it: org/c; upgrade them`,
+      ],
+    ]);
+    await setEnd('13', day(400));
+    expect(await evaluate(now)).toMatchObject({
+      resolved: [{ kind: 'version_ending', subject: 'postgresql 13' }],
+    });
+  });
+
   it('opens for one unread region if the others were read', async () => {
     await scene.catalogue([region('fsn1'), region('hel1'), ...offers('fsn1', 2), ...offers('hel1', 2)]);
     await scene.sql`update region_freshness set verified_at = verified_at - interval '4 hours'

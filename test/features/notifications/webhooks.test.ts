@@ -256,6 +256,54 @@ describe('a webhook', () => {
     );
   });
 
+  it('gets clusters whose version ends soon or has ended, each state once, and those that exist at first', async () => {
+    const running = (key: string, version: string, endOfLife?: string) =>
+      cluster(key, {
+        ...{ organization: 'one', disks: [], machine: { cpu: 2, ram: 4, ramUnit: 'Binary' } },
+        software: { engine: 'postgresql', version, ...(endOfLife && { endOfLife }) },
+      });
+    await scene.organization('one');
+    const { id } = await add('one', ['lifecycle']);
+    const day = (days: number) =>
+      new Date(scene.now().getTime() + days * 86_400_000).toISOString().slice(0, 10);
+    await scene.sql`insert into sources (id, kind, adapter) values ('lifecycles', 'lifecycles', 'endoflife')`;
+    const setEnd = (end: string) => scene.sql`
+      insert into lifecycles (source_id, engine, name, end_of_life, has_ended)
+      values ('lifecycles', 'postgresql', '14', ${end}::text::date, false)
+      on conflict (source_id, engine, name) do update set end_of_life = excluded.end_of_life`;
+    await setEnd(day(100));
+    await scene.clusters([running('soon', '14.1'), running('unknown', '8'), running('own', '17', day(-1))]);
+    expect(await check(id)).toBe(1);
+    expect(await check(id)).toBe(0);
+    await setEnd(day(-2));
+    expect(await check(id)).toBe(1);
+    await setEnd(day(2000));
+    expect(await check(id)).toBe(0);
+    await send(id);
+    const common = { provider: 'Acme', engine: 'postgresql' };
+    const own = { slug: 'own', ...common, version: '17', end_of_life: expect.any(String), stated_by: 'Acme' };
+    const soon = { slug: 'soon', ...common, version: '14.1', stated_by: 'endoflife.date' };
+    expect(messages().map(({ type, data }) => [type, data])).toEqual([
+      [
+        'lifecycle.ending',
+        {
+          ...{ organization: 'one', within: 180 },
+          clusters: [
+            { ...own, state: 'ended' },
+            { ...soon, state: 'supported', end_of_life: expect.any(String) },
+          ],
+        },
+      ],
+      [
+        'lifecycle.ending',
+        {
+          ...{ organization: 'one', within: 180 },
+          clusters: [{ ...soon, state: 'ended', end_of_life: expect.any(String) }],
+        },
+      ],
+    ]);
+  });
+
   it('gets a saving once it reaches the threshold, and again after it was below', async () => {
     await openOrganizations();
     await scene.sql`update lineage set currency = 'USD'`;

@@ -121,6 +121,7 @@ describe('the tools', () => {
       'recommend_machine',
       'compare_prices',
       'list_clusters',
+      'cluster_versions',
       'get_cluster',
       'cluster_cost',
       'cheaper_machines',
@@ -168,6 +169,16 @@ describe('the tools', () => {
     expect(cost.data.per_month).toBeGreaterThan(0);
     const one = await described.call('cluster_cost', { slug, prices: 'list' });
     expect(one.data).toEqual({ cost: cost.data, ...cost.meta });
+    const details = await whole(`/v1/clusters/${slug}/details`);
+    const version = await described.call('cluster_versions', { slug });
+    expect(version.data).toEqual({ version: details.data, as_of: details.meta.as_of });
+    const ends = await whole('/v1/lifecycle?within=90&engine=postgresql');
+    const ending = await described.call('cluster_versions', { within: 90, engines: ['postgresql'] });
+    expect(ending.data).toEqual({ versions: ends.data, as_of: ends.meta.as_of });
+    expect((await described.call('cluster_versions', { slug, within: 90 })).error).toContain('not both');
+    expect((await described.call('cluster_versions', { engines: ['postgers'] })).error).toContain(
+      'postgresql',
+    );
     const all = await whole('/v1/costs?term=spot');
     const every = await described.call('cluster_cost', { term: 'spot' });
     expect(every.data).toEqual({ costs: all.data, ...all.meta });

@@ -52,6 +52,8 @@ export async function fleetOf(
       .map((each) => each.join(':'))
       .join(),
     ...upstream.settings,
+    // A busy machine must not refuse an answer that is recorded.
+    MAX_EVENT_LOOP_DELAY: '0',
     HETZNER_SCHEDULE: YEARLY,
     LINODE_SCHEDULE: YEARLY,
     CLUSTERS_SCHEDULE: YEARLY,

@@ -65,7 +65,10 @@ export async function recordAnswers(
   });
   const answers: RecordedAnswer[] = [];
   for (const request of requests) answers.push(await answerTo(url, request, tokens));
-  const missing = operations.filter((operation) => !answers.some((answer) => isAnswerOf(operation, answer)));
+  const missing = operations.filter(
+    (operation) =>
+      !OF_OTHER_PROVIDERS.has(operation) && !answers.some((answer) => isAnswerOf(operation, answer)),
+  );
   if (missing.length > 0) throw new Error(`no answer 200 of ${missing.join(', ')}: extend the requests`);
   return { openApi, answers };
 }
@@ -79,6 +82,9 @@ function isAnswerOf(operation: string, { path, status }: RecordedAnswer): boolea
     parts.every((part, i) => part === given[i] || (part.startsWith('{') && !OWN_PARTS.has(given[i] ?? '')))
   );
 }
+
+/** They answer for providers that the fixture does not have. */
+const OF_OTHER_PROVIDERS = new Set(['/v1/exports/karpenter.yaml']);
 
 /** Fixed parts of paths that a parameter would match too. */
 const OWN_PARTS = new Set(['search', 'recommend']);

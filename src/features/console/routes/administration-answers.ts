@@ -1,5 +1,6 @@
 import type { TokenPage } from '../../../db/tokens.ts';
 import type { ReplacedUser, User, UserName } from '../../../db/users.ts';
+import type { Lifecycle } from '../../../domain/lifecycle.ts';
 import type { OperatorSummary } from '../../../domain/operator.ts';
 import type { AuditRecord } from '../queries/audit.ts';
 import type { ClusterHistoryEntry } from '../queries/changes.ts';
@@ -53,6 +54,7 @@ export type ChangedUser = ReplacedUser & UserName;
 
 export interface ClusterAnswer {
   readonly cluster: ClusterDetails;
+  readonly lifecycle: Lifecycle;
   /** Its cost now; null if it is retired. */
   readonly cost: ClusterCosts | null;
   readonly history: readonly ClusterHistoryEntry[];

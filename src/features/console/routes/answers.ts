@@ -1,10 +1,12 @@
 /** The answers of the console's routes. The console in the browser shares these types. Instants are RFC 3339 in UTC. */
 
 import type { BatchRecord } from '../../../db/held-batches.ts';
+import type { RunningVersion } from '../../../db/lifecycles.ts';
 import type { ProblemKind, Severity, SourceProblem } from '../../../db/problems.ts';
 import type { QuarantinedRow } from '../../../db/quarantine.ts';
 import type { RegionStatus, SourceStatus } from '../../../db/sources.ts';
 import type { Acknowledgement } from '../../../domain/alert.ts';
+import type { Lifecycle } from '../../../domain/lifecycle.ts';
 import type { ReasonGroup } from '../../../domain/rejected-rows.ts';
 import type { RequestedRun, RunRequests } from '../../../domain/run.ts';
 import type { Disabling } from '../../../domain/source.ts';
@@ -145,6 +147,22 @@ export interface RejectedAnswer {
 export interface ExcludedAnswer extends Pick<ExcludedMachines, 'total' | 'rows'> {
   readonly source: string;
   readonly reasons: readonly (ExcludedMachines['reasons'][number] & { readonly meaning: string })[];
+}
+
+/** What clusters of one provider run, and until when it is supported. */
+export interface VersionRow extends RunningVersion {
+  readonly lifecycle: Lifecycle;
+}
+
+export interface LifecycleAnswer {
+  /** Days from today. */
+  readonly within: number;
+  /** When the release cycles were last read; null: never. */
+  readonly readAt: string | null;
+  /** Clusters of all pages. */
+  readonly totals: Readonly<Record<'ended' | 'ending' | 'unknown' | 'all', number>>;
+  readonly rows: readonly VersionRow[];
+  readonly total: number;
 }
 
 export type HeldPreview = {

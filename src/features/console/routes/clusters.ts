@@ -1,6 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import type { Database } from '../../../db/connection/connect.ts';
+import { storedLifecycles } from '../../../db/lifecycles.ts';
 import { ENGINES, isEngine } from '../../../domain/engine.ts';
+import { lifecycleOf } from '../../../domain/lifecycle.ts';
 import { choiceOf, idOf, integerOf, NotFound, textOf, windowOf } from '../../../ops/parameters.ts';
 import { clusterHistory } from '../queries/changes.ts';
 import {
@@ -42,12 +44,14 @@ export function addClusters(api: FastifyInstance, { db }: ConsoleContext): void 
     ]);
     if (!cluster) throw new NotFound(`there is no cluster ${id}`);
     const cost = await costOfCluster(db, cluster.organizationId, id);
-    return { cluster, cost, history: history.slice(0, limit), hasOlder: history.length > limit };
+    const { cycles } = await storedLifecycles(db);
+    const lifecycle = lifecycleOf(cluster, cycles, new Date().toISOString().slice(0, 10));
+    return { cluster, lifecycle, cost, history: history.slice(0, limit), hasOlder: history.length > limit };
   });
 }
 
 /** Clusters may have words that the vocabulary lacks. @throws BadInput for a word that no cluster has either */
-async function engineOf(db: Database, query: unknown): Promise<string | undefined> {
+export async function engineOf(db: Database, query: unknown): Promise<string | undefined> {
   const engine = textOf(query, 'engine');
   if (engine === undefined || isEngine(engine)) return engine;
   const { engines } = await clusterTerms(db);

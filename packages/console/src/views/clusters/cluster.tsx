@@ -10,6 +10,7 @@ import { memory, money } from '../../lib/format.ts';
 import { type Place, queryOf } from '../../lib/router.ts';
 import { Ago, Badge, Facts, Progress, Title, type Tone } from '../../parts/basics.tsx';
 import { Links, toOffset } from '../../parts/pager.tsx';
+import { endText } from '../lifecycle.tsx';
 import { sumText } from '../organizations/costs.tsx';
 import { ClusterState, nodesText, softwareText } from './clusters.tsx';
 
@@ -39,13 +40,14 @@ export function ClusterView({ place, id }: { place: Place; id: string }) {
   );
 }
 
-function ClusterFacts({ cluster, cost }: ClusterAnswer) {
+function ClusterFacts({ cluster, lifecycle, cost }: ClusterAnswer) {
   const { machine, source, region, regionName } = cluster;
   return (
     <Facts
       facts={{
         State: <State {...cluster} />,
         Engine: softwareText(cluster),
+        'End of the version': endText(lifecycle),
         Where: `${cluster.provider.name}, ${region}${regionName === region ? '' : ` (${regionName})`}`,
         Nodes: (
           <>
