@@ -33,6 +33,8 @@ beforeAll(async () => {
     return plans?.length === 2 && plans;
   });
   const file = await up.get('/v1/exports/machines.parquet');
+  // The sample has no machines of AWS.
+  const karpenter = '/v1/exports/karpenter.yaml?provider=aws&region=eu-central-9';
   expected = {
     listProviders: await up.json('/v1/providers'),
     listMachines: await up.json(list),
@@ -55,6 +57,7 @@ beforeAll(async () => {
     listChanges: await up.json(`/v1/changes?after=${cursor}&limit=1000`),
     listExports: await up.json('/v1/exports'),
     downloadExport: (await file.arrayBuffer()).byteLength,
+    exportKarpenter: ((await up.json(karpenter)) as { detail: string }).detail,
     getHealth: await up.json('/healthz'),
     getReadiness: await up.json('/readyz'),
     getOpenApi: await up.json('/openapi.json'),
@@ -134,6 +137,12 @@ export async function use(baseUrl: string, auth: string, cursor: string) {
     throwOnError: true,
   });
   const content = file.data as Blob;
+  const karpenter = await sdk.exportKarpenter({
+    client: createClient(createConfig({ baseUrl, auth })),
+    query: { provider: 'aws', region: 'eu-central-9' },
+  });
+  const overlays: string | undefined = karpenter.data;
+  if (overlays !== undefined) throw new Error('there is such a region');
   const status: 'ok' = (await sdk.getHealth({ client, throwOnError: true })).data.status;
   const readiness = (await sdk.getReadiness({ client, throwOnError: true })).data;
   const document = (await sdk.getOpenApi({ client, throwOnError: true })).data;
@@ -166,6 +175,7 @@ export async function use(baseUrl: string, auth: string, cursor: string) {
     listChanges: changes,
     listExports: exports,
     downloadExport: content.size,
+    exportKarpenter: karpenter.error?.detail,
     getHealth: { status },
     getReadiness: readiness,
     getOpenApi: document,

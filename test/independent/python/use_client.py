@@ -17,7 +17,7 @@ from generated.api.clusters import (
     list_clusters,
     list_costs,
 )
-from generated.api.exports import download_export, list_exports
+from generated.api.exports import download_export, export_karpenter, list_exports
 from generated.api.health import get_health, get_open_api, get_readiness
 from generated.api.machines import (
     get_database,
@@ -115,6 +115,12 @@ assert isinstance(file, types.File)
 content = file.payload.read()
 assert content[:4] == b"PAR1" == content[-4:], content[:20]
 results["downloadExport"] = len(content)
+
+karpenter = export_karpenter.sync(
+    client=client, provider=models.ExportKarpenterProvider.AWS, region="eu-central-9"
+)
+assert isinstance(karpenter, models.Problem)
+results["exportKarpenter"] = karpenter.detail
 
 results["getHealth"] = one(get_health.sync(client=anyone), models.GetHealthResponse200)
 results["getReadiness"] = one(get_readiness.sync(client=anyone), models.GetReadinessResponse200)
