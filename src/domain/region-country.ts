@@ -205,6 +205,11 @@ const COUNTRIES: Readonly<Record<number, Readonly<Record<string, string>>>> = {
     US: 'us-ashburn-1 us-chicago-1 us-phoenix-1 us-sanjose-1',
     ZA: 'af-johannesburg-1',
   },
+  // STACKIT
+  14: {
+    AT: 'eu02 eu02-m',
+    DE: 'eu01 eu01-m',
+  },
 };
 
 /** Scaleway, UpCloud and Exoscale begin the code of a zone with its country. */

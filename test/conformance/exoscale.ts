@@ -1,10 +1,19 @@
-import { type CatalogueCase, fixture, offersIn } from './catalogue-case.ts';
+import { type CatalogueCase, fixture, offersIn, regionPrice } from './catalogue-case.ts';
 
 const ZONES = '/v2/zone';
 const TYPES = '/v2/instance-type';
 const PRICES = '/api/pricing/opencompute';
 
 const offer = offersIn('EUR');
+
+const perHour = { per: 'hour', currency: 'EUR' } as const;
+/** The same in each zone. */
+const prices = [
+  regionPrice('block_storage', 'volume', 'GiB', '0.00014', perHour),
+  regionPrice('block_storage', 'volume_data', 'GiB', '0.00006', { ...perHour, isDefault: false }),
+  regionPrice('ipv4', 'eip_address', 'address', '0.01389', perHour),
+  regionPrice('traffic_out', 'traffic', 'GB', '0.02', { per: undefined, currency: 'EUR' }),
+];
 
 /** Zones and types from the API's OpenAPI document, prices in the format of the public list. */
 export const catalogueCase: CatalogueCase = {
@@ -40,6 +49,8 @@ export const catalogueCase: CatalogueCase = {
       list: 'eur',
       required: ['/eur', '/eur/running_medium', '/eur/running_cpu_extra_large'],
       prices: ['/eur/running_medium', '/eur/running_extra_large', '/eur/running_cpu_extra_large'],
+      otherRequired: ['/eur/volume', '/eur/volume_data', '/eur/eip_address', '/eur/traffic'],
+      otherPrices: ['/eur/volume', '/eur/volume_data', '/eur/eip_address', '/eur/traffic'],
     },
   ],
   empty: { [ZONES]: { zones: [] }, [TYPES]: { 'instance-types': [] }, [PRICES]: { eur: {} } },
@@ -57,6 +68,7 @@ export const catalogueCase: CatalogueCase = {
     offer('gpu3080ti.small', 'ch-gva-2', 12, 56, '1.1', 'accelerated'),
     offer('standard.tiny', 'ch-gva-2', 1, 1, '0.01458'),
   ],
+  regionPrices: { 'ch-gva-2': prices, 'de-fra-1': prices },
   rejected: [
     { key: 'memory.huge', reason: /^cpus must be a whole number above 0; it is 0$/ },
     { key: 'standard.tiny@xx-mars-1', reason: /^zones holds xx-mars-1, which \/v2\/zone does not list$/ },

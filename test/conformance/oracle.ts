@@ -1,10 +1,31 @@
-import { type CatalogueCase, fixture, offersIn } from './catalogue-case.ts';
+import type { OfferedRegionPrice } from '../../src/domain/prices/region-price.ts';
+import { type CatalogueCase, fixture, offersIn, regionPrice } from './catalogue-case.ts';
 
 const DATA = '/a/ocom/docs/cloudestimator2/data';
 const SHAPES = `${DATA}/shapes.json`;
 const PRODUCTS = '/pls/apex/cetools/api/v1/products/';
 
 const offer = offersIn('USD', 'Decimal');
+
+const volume = (name: string, amount: string) =>
+  regionPrice('block_storage', name, 'GB', amount, {
+    per: 'month',
+    currency: 'USD',
+    isDefault: name === 'balanced',
+  });
+const traffic = (
+  name: string,
+  isDefault: boolean,
+  tiers: OfferedRegionPrice['tiers'],
+): OfferedRegionPrice => ({
+  ...{ item: 'traffic_out', name, isDefault, unit: 'GB', per: undefined, currency: 'USD' },
+  tiers,
+});
+const spot = (amount: string) =>
+  ({
+    terms: { spot: { price: { amount, per: 'hour', currency: 'USD' } } },
+  }) as const;
+const FREE = { from: '0', amount: '0' };
 
 /** Shapes and products in the format that public clients of both lists read; see the adapter. */
 export const catalogueCase: CatalogueCase = {
@@ -50,6 +71,16 @@ export const catalogueCase: CatalogueCase = {
         '/items/3/currencyCodeLocalizations/0/prices/1/value',
         '/items/4/currencyCodeLocalizations/0/prices/0/value',
       ],
+      otherRequired: [
+        '/items/12/metricName',
+        '/items/13/currencyCodeLocalizations',
+        '/items/14/currencyCodeLocalizations/0/prices/0/value',
+      ],
+      otherPrices: [
+        '/items/12/currencyCodeLocalizations/0/prices/0/value',
+        '/items/13/currencyCodeLocalizations/0/prices/0/value',
+        '/items/16/currencyCodeLocalizations/0/prices/0/value',
+      ],
     },
   ],
   empty: { [SHAPES]: { items: [] }, [PRODUCTS]: { items: [] } },
@@ -75,6 +106,18 @@ export const catalogueCase: CatalogueCase = {
     'VM.Standard.E2.1.Micro': { architecture: 'x86_64' },
     'VM.Standard.E2.2': { architecture: 'x86_64' },
     'BM.DenseIO.E5.128': { architecture: 'x86_64', localDisk: 81_600 },
+  },
+  // Half of the price, if the estimator marks the shape.
+  terms: { 'VM.Standard.E4.Flex': spot('0.0245'), 'VM.Standard.A1.Flex': spot('0.038') },
+  regionPrices: {
+    commercial: [
+      volume('balanced', '0.0425'),
+      volume('lower_cost', '0.0255'),
+      volume('higher_performance', '0.0595'),
+      traffic('north_america_europe_uk', true, [FREE, { from: '10240', amount: '0.0085' }]),
+      traffic('apac_japan_south_america', false, [FREE, { from: '10240', amount: '0.025' }]),
+      traffic('middle_east_africa', false, [{ from: '0', amount: '0.05' }]),
+    ],
   },
   rejected: [
     {

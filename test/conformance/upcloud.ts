@@ -113,6 +113,10 @@ export const catalogueCase: CatalogueCase = {
     offer('HIMEM-2xCPU-8GB', 'fi-hel1', 2, 8, '0.059523', 'discontinued'),
     // Sold and priced in only one zone.
     offer('GPU-8xCPU-64GB-1xL40S', 'fi-hel1', 8, 64, '1.505', 'accelerated'),
+    offer('PREMIUM-2xCPU-4GB', 'de-fra1', 2, 4, '0.0375'),
+    offer('PREMIUM-2xCPU-4GB', 'fi-hel1', 2, 4, '0.0375'),
+    // No machine on demand has its size.
+    offer('SPOT-1xCPU-1GB', 'de-fra1', 1, 2, '0.004', 'unavailable'),
     offer('PREMIUM-SPOT-2xCPU-4GB', 'de-fra1', 2, 4, '0.015', 'unavailable'),
     offer('PREMIUM-SPOT-2xCPU-4GB', 'fi-hel1', 2, 4, '0.015', 'unavailable'),
     offer('DEV-1xCPU-1GB-10GB', 'de-fra1', 1, 1, '0', 'zero_price'),
@@ -129,6 +133,12 @@ export const catalogueCase: CatalogueCase = {
     '2xCPU-4GB': { monthlyCap: '25.99968' },
     'HIMEM-2xCPU-8GB': { monthlyCap: '39.999456' },
     'GPU-8xCPU-64GB-1xL40S': { monthlyCap: '1011.36' },
+    // The price of the spot plan.
+    'PREMIUM-2xCPU-4GB': {
+      terms: { spot: { price: { amount: '0.015', per: 'hour', currency: 'EUR' } } },
+      monthlyCap: '25.2',
+    },
+    'SPOT-1xCPU-1GB': { monthlyCap: '2.688' },
     'PREMIUM-SPOT-2xCPU-4GB': { monthlyCap: '10.08' },
   },
   // Cents, for an hour or for one GB of traffic.

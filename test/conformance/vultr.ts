@@ -6,6 +6,10 @@ const unavailable = { excluded: 'unavailable' } as const;
 const accelerated = { excluded: 'accelerated' } as const;
 const meta = { total: 0, links: { next: '', prev: '' } };
 
+const spot = (amount: string, per: 'hour' | 'month' = 'hour') => ({
+  terms: { spot: { price: { amount, per, currency: 'USD' } } },
+});
+
 const includedTraffic = 1024;
 const includedIpv4 = 1;
 
@@ -44,6 +48,10 @@ export const catalogueCase: CatalogueCase = {
         '/meta/links/next',
       ],
       prices: ['/plans/0/hourly_cost', '/plans/0/location_cost/sao/hourly_cost', '/plans/1/monthly_cost'],
+      otherPrices: [
+        '/plans/1/monthly_cost_preemptible',
+        '/plans/1/location_cost/ams/hourly_cost_preemptible',
+      ],
     },
     {
       path: '/v2/plans',
@@ -52,6 +60,7 @@ export const catalogueCase: CatalogueCase = {
       list: 'plans',
       required: ['/plans', '/plans/2/ram', '/meta/links/next'],
       prices: ['/plans/2/hourly_cost'],
+      otherPrices: ['/plans/2/hourly_cost_preemptible'],
     },
   ],
   empty: { '/v2/regions': { regions: [], meta }, '/v2/plans': { plans: [], meta } },
@@ -94,11 +103,14 @@ export const catalogueCase: CatalogueCase = {
   terms: {
     'vc2-1c-1gb': { monthlyCap: '5' },
     'vc2-1c-1gb@sao': { monthlyCap: '7.5' },
-    'vhf-2c-4gb': { monthlyCap: '24' },
+    // A price of its own in one region, and none for preemptible machines in another.
+    'vhf-2c-4gb@ams': { monthlyCap: '24', ...spot('0.0216') },
+    'vhf-2c-4gb@ewr': { monthlyCap: '24', ...spot('14.4', 'month') },
+    'vhf-2c-4gb@sao': { monthlyCap: '24' },
     'vcg-a16-2c-8g-2vram': { monthlyCap: '43' },
     'vcg-a40-24c-120g-48vram': { monthlyCap: '1250' },
-    'voc-c-2c-4gb': { monthlyCap: '40' },
-    'vx1-g-2c-8g': { monthlyCap: '43.8' },
+    'voc-c-2c-4gb': { monthlyCap: '40', ...spot('0.022') },
+    'vx1-g-2c-8g': { monthlyCap: '43.8', ...spot('0.036') },
   },
   rejected: [
     {

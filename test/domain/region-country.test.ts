@@ -16,6 +16,7 @@ const PROVIDERS: Readonly<Record<string, number>> = {
   upcloud: 10,
   oci: 11,
   exoscale: 12,
+  stackit: 14,
 };
 
 it.each([
@@ -31,6 +32,7 @@ it.each([
   [4, 'RBX-B', 'FR', 'europe'],
   [8, 'fr-par-4', 'FR', 'europe'],
   [12, 'de-fra-2', 'DE', 'europe'],
+  [14, 'eu01-m', 'DE', 'europe'],
 ])('provider %i has %s in %s, %s', (provider, code, country, continent) => {
   expect(countryOfRegion(provider, code)).toBe(country);
   expect(continentOf(country)).toBe(continent);

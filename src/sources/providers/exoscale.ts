@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
+import { isPositive } from '../../domain/prices/price.ts';
 import { siblingHost } from '../http/address.ts';
 import { amount, count, countOrNone, label, NOTHING_LISTED, quantity, someRows } from '../schema/fields.ts';
 import { offerItem, rejectedOffer, rejectedRow, usableRegions } from '../schema/items.ts';
-import { parseRow, readRow, rowOf } from '../schema/rows.ts';
+import { type FoundPrice, RegionPrices } from '../schema/region-prices.ts';
+import { parseRow, readRow, rowOf, unusable } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem } from '../source.ts';
 
 const ZONES = '/v2/zone';
@@ -16,6 +18,14 @@ const Types = z.object({ 'instance-types': someRows });
 const Prices = z.object({
   eur: z.looseObject({}).refine((eur) => Object.keys(eur).length > 0, { error: NOTHING_LISTED }),
 });
+
+/** The names of prices in the list. A GiB of a disk costs its price for an hour, an address too, and a GB of outgoing traffic once. */
+const REGION_PRICES = [
+  { item: 'block_storage', name: 'volume', unit: 'GiB', per: 'hour' },
+  { item: 'block_storage', name: 'volume_data', unit: 'GiB', per: 'hour' },
+  { item: 'ipv4', name: 'eip_address', unit: 'address', per: 'hour' },
+  { item: 'traffic_out', name: 'traffic', unit: 'GB', per: undefined },
+] as const satisfies readonly Omit<FoundPrice, 'currency' | 'tiers'>[];
 
 const Zone = z.object({ name: label }).transform(({ name }) => ({ code: name, name }));
 const Named = z.object({ family: label, size: label });
@@ -47,7 +57,9 @@ export const adapter: CatalogueAdapter = {
     'Zones and types are read with an API key, which signs each request and needs a role that allows ' +
     '`compute: list-zones, list-instance-types`; one zone lists all of them. Prices are those of the public list at ' +
     `\`https://portal.exoscale.com${PRICES}\`, in EUR, the same in all zones. They exclude the disk, which every ` +
-    'machine has and Exoscale charges by size. If the URL is not Exoscale’s, prices are read at that URL too.',
+    'machine has and Exoscale charges by size: `volume`, the default of storage prices. The list also states outgoing traffic and elastic ' +
+    'IPv4 addresses. It has the same numbers for euros, francs and dollars, so Fleetbook reads those of euros. It does not state how much ' +
+    'traffic a machine includes. If the URL is not Exoscale’s, prices are read at that URL too.',
 
   async *catalogue({ http }) {
     const prices = siblingHost(http, {
@@ -67,8 +79,33 @@ export const adapter: CatalogueAdapter = {
       if (type === undefined) yield rejectedRow(`instance type ${index + 1}`, reason);
       else yield* offers(type, row, known, eur);
     }
+    const regionPrices = new RegionPrices();
+    for (const price of REGION_PRICES)
+      addPrice(
+        regionPrices,
+        price,
+        regions.map(({ code }) => code),
+        eur,
+      );
+    yield* regionPrices.items(['volume']);
   },
 };
+
+/** Zones have the same prices. */
+function addPrice(
+  prices: RegionPrices,
+  price: (typeof REGION_PRICES)[number],
+  zones: readonly string[],
+  eur: Readonly<Record<string, unknown>>,
+): void {
+  const { name } = price;
+  const stated = prices.usable(price.item, `eur.${name}`, () => {
+    const found = parseRow(amount, eur[name], ['eur', name]);
+    return isPositive(found) ? found : unusable(`eur.${name} must be above 0; it is 0`);
+  });
+  if (stated === undefined) return;
+  for (const zone of zones) prices.add(zone, { ...price, currency: adapter.currency, amount: stated });
+}
 
 function* offers(
   { family, size }: z.infer<typeof Named>,

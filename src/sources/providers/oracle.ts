@@ -1,11 +1,12 @@
 import Big from 'big.js';
 import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
-import { isPositive } from '../../domain/prices/price.ts';
+import { isPositive, product } from '../../domain/prices/price.ts';
 import { siblingHost } from '../http/address.ts';
 import { gigabytes } from '../schema/facts.ts';
 import { amount, count, label, quantity, someRows } from '../schema/fields.ts';
 import { offerItem, orRejected, rejectedRow } from '../schema/items.ts';
+import { RegionPrices, tiersOf } from '../schema/region-prices.ts';
 import { labelIn, parseRow, type Row, readRow, rowOf, unusable, valueIn } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, SourceHttp } from '../source.ts';
 
@@ -31,6 +32,8 @@ const Shape = z.object({
   bundleMemoryQty: quantity.nullish(),
   gpuQty: count.nullish(),
   processorType: words.optional().catch(undefined),
+  /** Whether the shape has preemptible capacity. */
+  allowPreemptible: z.unknown().optional(),
   products: z.array(Part).min(1, { error: 'must have at least one entry' }),
 });
 /** The list states no quantities of new shapes with accelerators, which are never published. */
@@ -46,20 +49,48 @@ const DOCUMENTED: Readonly<Record<string, { readonly ocpu: number; readonly memo
   'BM.GPU.GB300.4': { ocpu: 144, memory: 960 },
 };
 
+/**
+ * No part of the price list is for preemptible capacity: "Preemptible capacity costs 50% less than on-demand capacity".
+ * Source: https://docs.oracle.com/en-us/iaas/Content/Compute/Concepts/preemptible.htm, and the notes of the price list.
+ */
+const PREEMPTIBLE = '0.5';
+
+/** A GB of a block volume costs its storage, and the performance of as many units as the level has. Source: https://www.oracle.com/cloud/storage/pricing/. */
+const VOLUME = { storage: 'B91961', performance: 'B91962' } as const;
+const LEVELS = { balanced: 10, lower_cost: 0, higher_performance: 20 } as const;
+
+/** Outgoing traffic by the region that it leaves. */
+const TRAFFIC = {
+  north_america_europe_uk: 'B88327',
+  apac_japan_south_america: 'B93455',
+  middle_east_africa: 'B93456',
+} as const;
+
 /** `VM.GPU3.1`, `BM.GPU.B300.8`; the count of accelerators may be null. */
 const ACCELERATED = /\.GPU/;
 const Accelerators = z.object({ gpuQty: z.unknown() });
 
-const Product = z.object({
-  metricName: z.string().regex(/ per hour$/i, { error: 'must be a quantity per hour' }),
-  currencyCodeLocalizations: z.array(
-    z.object({
-      currencyCode: z.string(),
-      prices: z.array(z.object({ model: z.string(), value: amount })),
-    }),
-  ),
-});
+const Localizations = z.array(
+  z.object({
+    currencyCode: z.string(),
+    prices: z.array(z.object({ model: z.string(), value: amount, rangeMin: z.unknown().optional() })),
+  }),
+);
+const productOf = (metric: RegExp, what: string) =>
+  z.object({
+    metricName: z.string().regex(metric, { error: `must be a quantity ${what}` }),
+    currencyCodeLocalizations: Localizations,
+  });
+const Product = productOf(/ per hour$/i, 'per hour');
+const Volume = productOf(
+  /^(Gigabyte Storage Capacity|Performance Units Per Gigabyte) Per Month$/i,
+  'per gigabyte and month',
+);
+const Traffic = productOf(/^Gigabyte Outbound Data Transfer Per Month$/i, 'of gigabytes');
+type Product = z.infer<typeof Product>;
 
+/** The rows of the price list by part number. */
+type Products = ReadonlyMap<string, readonly unknown[]>;
 type Rates = ReadonlyMap<string, Row<string>>;
 
 /**
@@ -81,7 +112,11 @@ export const adapter: CatalogueAdapter = {
     'Shapes come from the cost estimator, prices from the public price list at `https://apexapps.oracle.com`. Neither ' +
     'names regions. Prices are the same in all commercial regions, so Fleetbook has one region, `commercial`, for all of ' +
     'them; a shape may not be sold in each. A flexible shape is one machine, in the first size of the estimator. An OCPU ' +
-    'is two vCPUs, an OCPU of Ampere A1 one. If the URL is not Oracle’s, prices are read there too: ' +
+    'is two vCPUs, an OCPU of Ampere A1 one. Preemptible capacity has no part in the price list. Oracle documents that it costs 50 % less ' +
+    'than capacity on demand, so the spot price of a shape that the estimator marks as preemptible is half of its price. A volume ' +
+    'costs its storage and its performance units: 10 for each GB of the level `balanced`, the default, none of `lower_cost`, and 20 of ' +
+    '`higher_performance`. Traffic has a price for each part of the world. The default is that of regions in North America, Europe and ' +
+    'the United Kingdom, and the first 10 TB of a month are free. The price list has no part for public IPv4 addresses. If the URL is not Oracle’s, prices are read there too: ' +
     `\`${PRODUCTS}\` replaces the path from \`/a/ocom/docs/\` on.`,
 
   async *catalogue({ http }) {
@@ -94,7 +129,13 @@ export const adapter: CatalogueAdapter = {
     });
     const { items, count: advertised } = (await http.json('/shapes.json', Shapes)).data;
     if (advertised !== undefined) yield { kind: 'total', of: 'shapes', advertised, fetched: items.length };
-    const rates = await readRates(prices);
+    const products = await readProducts(prices);
+    const rates = new Map(
+      [...products].map(([part, [row, another]]) => [
+        part,
+        another === undefined ? rowOf(() => rateOf(parseRow(Product, row))) : { reason: 'is listed twice' },
+      ]),
+    );
     yield { kind: 'region', ...REGION };
     for (const [index, row] of items.entries()) {
       const { value: kind, reason } = readRow(Kind, row);
@@ -108,26 +149,25 @@ export const adapter: CatalogueAdapter = {
         if (item !== undefined) yield item;
       }
     }
+    yield* regionPrices(products).items(['balanced', 'north_america_europe_uk']);
   },
 };
 
-async function readRates(http: SourceHttp): Promise<Rates> {
+async function readProducts(http: SourceHttp): Promise<Products> {
   const { items } = (await http.json(PRODUCTS, Products, { query: { currencyCode: adapter.currency } })).data;
-  const rates = new Map<string, Row<string>>();
-  for (const row of items) {
-    const partNumber = labelIn(row, 'partNumber');
-    // A shape with such a part has no price and is rejected.
-    if (partNumber === undefined) continue;
-    const rate = rowOf(() => rateOf(parseRow(Product, row)));
-    rates.set(partNumber, rates.has(partNumber) ? { reason: 'is listed twice' } : rate);
-  }
-  return rates;
+  // A shape with a part that has no number has no price and is rejected.
+  const numbered = items.filter((row) => labelIn(row, 'partNumber') !== undefined);
+  return Map.groupBy(numbered, (row) => labelIn(row, 'partNumber') ?? '');
+}
+
+function statedPrices({ currencyCodeLocalizations }: Product) {
+  const local = currencyCodeLocalizations.find(({ currencyCode }) => currencyCode === adapter.currency);
+  return (local?.prices ?? []).filter(({ model }) => model === 'PAY_AS_YOU_GO');
 }
 
 /** Returns the first price above zero: the first hours of a month may be free. */
-function rateOf({ currencyCodeLocalizations }: z.infer<typeof Product>): string {
-  const local = currencyCodeLocalizations.find(({ currencyCode }) => currencyCode === adapter.currency);
-  const stated = (local?.prices ?? []).filter(({ model }) => model === 'PAY_AS_YOU_GO');
+function rateOf(product: Product): string {
+  const stated = statedPrices(product);
   const [first] = stated;
   if (first === undefined)
     return unusable(
@@ -138,6 +178,36 @@ function rateOf({ currencyCodeLocalizations }: z.infer<typeof Product>): string 
   return others.length === 0 ? price : unusable(`has several prices: ${[...paid].join(', ')}`);
 }
 
+/** Returns the prices of volumes by their level of performance, and of traffic. The list has no part for IPv4 addresses. */
+function regionPrices(products: Products): RegionPrices {
+  const prices = new RegionPrices();
+  const tiersIn = (part: string, schema: typeof Volume | typeof Traffic) => {
+    const [row, another] = products.get(part) ?? unusable('is not in the price list');
+    if (another !== undefined) return unusable('is listed twice');
+    const stated = statedPrices(parseRow(schema, row));
+    return tiersOf(stated.map(({ value, rangeMin }) => ({ from: String(rangeMin ?? 0), amount: value })));
+  };
+  const amountIn = (part: string) => {
+    const [tier, another] = tiersIn(part, Volume);
+    return tier && !another ? tier.amount : unusable('has several prices by quantity');
+  };
+  const common = { currency: adapter.currency, unit: 'GB' } as const;
+  const { storage, performance } = VOLUME;
+  const add = (name: string, units: number) => {
+    const amount = prices.usable('block_storage', `${storage} and ${performance}`, () =>
+      new Big(amountIn(performance)).times(units).plus(amountIn(storage)).toFixed(),
+    );
+    if (amount !== undefined)
+      prices.add(REGION.code, { ...common, item: 'block_storage', name, per: 'month', amount });
+  };
+  for (const [name, units] of Object.entries(LEVELS)) add(name, units);
+  for (const [name, part] of Object.entries(TRAFFIC)) {
+    const tiers = prices.usable('traffic_out', part, () => tiersIn(part, Traffic));
+    if (tiers) prices.addTiers(REGION.code, { ...common, item: 'traffic_out', name, per: undefined, tiers });
+  }
+  return prices;
+}
+
 /** Returns undefined for a shape with accelerators whose size is not known: it is never published. */
 function itemOf(name: string, row: unknown, rates: Rates): CatalogueItem | undefined {
   const isAccelerated = ACCELERATED.test(name) || Boolean(Accelerators.safeParse(row).data?.gpuQty);
@@ -145,7 +215,11 @@ function itemOf(name: string, row: unknown, rates: Rates): CatalogueItem | undef
   const size = sizeOf(name, shape, isAccelerated);
   if (size === undefined) return undefined;
   const price = { amount: priceOf(shape, rates), per: 'hour', currency: adapter.currency } as const;
-  const found = { regionCode: REGION.code, name, ...size, price, facts: factsOf(shape, isAccelerated) };
+  const spot = { ...price, amount: product(price.amount, PREEMPTIBLE) };
+  const terms =
+    shape.allowPreemptible === true && isPositive(price.amount) ? { terms: { spot: { price: spot } } } : {};
+  const facts = factsOf(shape, isAccelerated);
+  const found = { regionCode: REGION.code, name, ...size, price, ...terms, facts };
   return offerItem(found, isAccelerated ? 'accelerated' : exclusion(shape));
 }
 

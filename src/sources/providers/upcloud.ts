@@ -3,6 +3,7 @@ import { memory } from '../../domain/machine.ts';
 import { isPositive, product } from '../../domain/prices/price.ts';
 import { amount, amountIn, count, countOrNone, currencyCode, label, someRows } from '../schema/fields.ts';
 import { offerItem, rejectedOffer, rejectedRow, unusableRegion, usableRows } from '../schema/items.ts';
+import { LeftOut } from '../schema/left-out.ts';
 import { type FoundPrice, RegionPrices } from '../schema/region-prices.ts';
 import { labelIn, parseRow, readRow, unusable } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem } from '../source.ts';
@@ -41,6 +42,9 @@ const Price = z.object({
 /** UpCloud bills at most 28 days of a month. */
 const MOST_HOURS = String(28 * 24);
 
+/** `PREMIUM-SPOT-2xCPU-4GB` is PREMIUM-2xCPU-4GB that UpCloud may take away. Source: src/sc_crawler/vendors/_upcloud.py of SpareCores/sc-crawler. */
+const SPOT = /(^|-)SPOT-/;
+
 /** Plans whose price includes an address: https://upcloud.com/resources/docs/networking. The page does not state it for others. */
 const WITH_IPV4 = /^(?:HICPU-|HIMEM-)?[0-9]{1,3}xCPU-/;
 
@@ -62,7 +66,8 @@ export const adapter: CatalogueAdapter = {
   facts: ['includedIpv4'],
   schedule: '22 * * * *',
   notes:
-    'A zone sells the plans that its part of the price list names. ' +
+    'A zone sells the plans that its part of the price list names. The price of a spot plan is the spot price of the plan with the same ' +
+    'name without `SPOT-`. ' +
     'The price list also states storage (the default is MaxIOPS), IPv4 addresses and outgoing traffic of each zone, and ' +
     'plans of managed databases at the price of all nodes. UpCloud bills at most 28 days of a month, so the monthly cap of a ' +
     'machine is the price of 672 hours. Without it, the hourly price times 730 hours would overstate the month by 9 %.',
@@ -86,7 +91,8 @@ export const adapter: CatalogueAdapter = {
 
     const { prices } = (await http.json('/1.3/price', Prices)).data;
     const currency = prices.currency ?? adapter.currency;
-    const regionPrices = new RegionPrices();
+    const leftOut = new LeftOut();
+    const regionPrices = new RegionPrices(leftOut);
     const priced = new Map<string, ZonePrices>();
     const unpriced = new Set([...selling].flatMap(([zone, sells]) => (sells ? [zone] : [])));
     for (const [index, row] of prices.zone.entries()) {
@@ -99,7 +105,7 @@ export const adapter: CatalogueAdapter = {
       } else if (selling.get(value.name) === true) {
         unpriced.delete(value.name);
         priced.set(value.name, value);
-        yield* offers(value, readable, currency);
+        yield* offers(value, readable, currency, leftOut);
         addPrices(regionPrices, value, currency);
       }
     }
@@ -121,7 +127,12 @@ export const adapter: CatalogueAdapter = {
 };
 
 /** A zone sells the plans that its prices name: some zones lack single plans of a family. */
-function* offers(zone: ZonePrices, plans: readonly Plan[], currency: string): Generator<CatalogueItem> {
+function* offers(
+  zone: ZonePrices,
+  plans: readonly Plan[],
+  currency: string,
+  leftOut: LeftOut,
+): Generator<CatalogueItem> {
   const regionCode = zone.name;
   for (const plan of plans) {
     const { name, core_number: cpu } = plan;
@@ -134,10 +145,35 @@ function* offers(zone: ZonePrices, plans: readonly Plan[], currency: string): Ge
     }
     const price = { amount: value.price, per: 'hour', currency } as const;
     const monthlyCap = product(value.price, MOST_HOURS);
-    const machine = { name, cpu, ...memory(plan.memory_amount, adapter.memoryUnit), price, monthlyCap };
+    const spot = spotPrice(zone, plan, plans, leftOut);
+    const terms = spot && { terms: { spot: { price: { ...price, amount: spot } } } };
+    const size = { cpu, ...memory(plan.memory_amount, adapter.memoryUnit) };
+    const machine = { name, ...size, price, ...terms, monthlyCap };
     const facts = WITH_IPV4.test(name) ? { facts: { includedIpv4: 1 } } : {};
     yield offerItem({ regionCode, ...machine, ...facts }, exclusion(plan));
   }
+}
+
+/** Returns the price of the spot plan of the same family and size; undefined if the zone does not sell it. */
+function spotPrice(
+  zone: ZonePrices,
+  { name, core_number: cpu, memory_amount: memoryAmount }: Plan,
+  plans: readonly Plan[],
+  leftOut: LeftOut,
+): string | undefined {
+  const twin = plans.find(
+    (plan) =>
+      plan.name !== name &&
+      plan.name.replace(SPOT, '$1') === name &&
+      plan.core_number === cpu &&
+      plan.memory_amount === memoryAmount &&
+      plan.current_offering !== 'no',
+  );
+  const field = `server_plan_${twin?.name}`;
+  if (!twin || zone[field] === undefined) return undefined;
+  const read = () => parseRow(Price, zone[field], [field]).price;
+  const price = leftOut.read('spot prices', `${name}@${zone.name}`, read);
+  return price !== undefined && isPositive(price) ? price : undefined;
 }
 
 /** All prices of a zone are those of one hour, except the price of one GB of traffic. A "GB" of storage is a GiB. */
@@ -163,6 +199,6 @@ function addPrices(prices: RegionPrices, zone: ZonePrices, currency: string): vo
 function exclusion(plan: Plan) {
   if (plan.gpu_model || plan.gpu_amount || plan.name.startsWith('GPU-')) return 'accelerated';
   if (plan.current_offering === 'no') return 'discontinued';
-  // UpCloud may take such a machine away: it is not on demand.
-  return /(^|-)SPOT-/.test(plan.name) ? 'unavailable' : undefined;
+  // UpCloud may take such a machine away: it is not on demand. Its price is the spot price of the plan with the rest of its name.
+  return SPOT.test(plan.name) ? 'unavailable' : undefined;
 }

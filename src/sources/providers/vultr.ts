@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { memory } from '../../domain/machine.ts';
-import { isPositive } from '../../domain/prices/price.ts';
+import { isPositive, type SourcePrice } from '../../domain/prices/price.ts';
 import { pageOf, pagesByToken, wholeList } from '../http/lists.ts';
 import { diskIn, trafficIn } from '../schema/facts.ts';
-import { count, countryIn, hourlyOrMonthly, label } from '../schema/fields.ts';
+import { amount, count, countryIn, hourlyOrMonthly, label } from '../schema/fields.ts';
 import { offerItem, offerOrRejected, rejectedRow, usableRegions, usableRows } from '../schema/items.ts';
+import { LeftOut } from '../schema/left-out.ts';
 import { parseRow } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, JsonRequest, SourceHttp } from '../source.ts';
 
@@ -38,6 +39,18 @@ const Price = hourlyOrMonthly('hourly_cost', 'monthly_cost', 'USD').transform(({
   return { price: { amount: monthly, per: 'month', currency: 'USD' } as const, monthly };
 });
 
+/** A price only if `deploy_preemptible` is true, otherwise the price on demand again. A region without one does not sell it. */
+const Preemptible = z
+  .object({ hourly_cost_preemptible: amount.nullish(), monthly_cost_preemptible: amount.nullish() })
+  .transform(
+    ({ hourly_cost_preemptible: hourly, monthly_cost_preemptible: monthly }): SourcePrice | undefined => {
+      const isHourly = hourly != null && isPositive(hourly);
+      const stated = isHourly ? hourly : monthly;
+      if (stated == null || !isPositive(stated)) return undefined;
+      return { amount: stated, per: isHourly ? 'hour' : 'month', currency: 'USD' };
+    },
+  );
+
 /** A plan without a GPU has the brand `none`; older payloads have no brand. */
 const gpuName = z
   .string()
@@ -67,6 +80,8 @@ const Plan = z.looseObject({
     .nullish(),
   /** False if only preemptible machines are sold; absent in older payloads. */
   deploy_ondemand: z.boolean().nullish(),
+  /** A wrong value is a matter of spot prices alone. */
+  deploy_preemptible: z.unknown().optional(),
   gpu_brand: gpuName,
   gpu_type: gpuName,
   gpu_vram_gb: z.number().nullish(),
@@ -89,6 +104,7 @@ export const adapter: CatalogueAdapter = {
   facts: ['cpuKind', 'localDisk', 'includedTraffic', 'includedIpv4'],
   schedule: '7 * * * *',
   notes:
+    'The prices of preemptible plans are spot prices. ' +
     'Vultr caps the bill at a monthly price, which Fleetbook reads. Hourly prices have three decimals: times 730 hours, they are ' +
     'from 12 % below that price to 4 % above it.',
 
@@ -97,12 +113,14 @@ export const adapter: CatalogueAdapter = {
     const usable = yield* usableRegions(listed, Region, 'id', 'region');
     const regions = usable.map(({ code }) => code);
     const plans = yield* list(http, '/v2/plans', 'plans', { type: 'all' });
-    for (const plan of yield* usableRows(plans, Plan, 'id', 'plan')) yield* offers(plan, regions);
+    const leftOut = new LeftOut();
+    for (const plan of yield* usableRows(plans, Plan, 'id', 'plan')) yield* offers(plan, regions, leftOut);
+    yield* leftOut.rows();
   },
 };
 
 /** Yields a plan in every region, so that one that is sold out leaves the catalogue at once and keeps its id. */
-function* offers(plan: Plan, regions: readonly string[]): Generator<CatalogueItem> {
+function* offers(plan: Plan, regions: readonly string[], leftOut: LeftOut): Generator<CatalogueItem> {
   const { id: name, vcpu_count: cpu } = plan;
   const oneDisk = plan.disk_count === 1 ? plan.disk : undefined;
   const localDisk = plan.storage_type === 'block_storage' ? 0 : oneDisk;
@@ -117,9 +135,15 @@ function* offers(plan: Plan, regions: readonly string[]): Generator<CatalogueIte
   const selling = new Set(plan.locations.filter((location) => location !== ''));
   for (const regionCode of regions) {
     yield offerOrRejected(name, regionCode, () => {
-      const { price, monthly: monthlyCap } = priceIn(plan, regionCode);
+      const stated = statedIn(plan, regionCode);
+      const { price, monthly: monthlyCap } = parseRow(Price, ...stated);
+      const spot =
+        plan.deploy_preemptible === true
+          ? leftOut.read('spot prices', `${name}@${regionCode}`, () => parseRow(Preemptible, ...stated))
+          : undefined;
+      const terms = spot && { terms: { spot: { price: spot } } };
       return offerItem(
-        { regionCode, ...machine, price, monthlyCap },
+        { regionCode, ...machine, price, ...terms, monthlyCap },
         exclusion(plan, selling.has(regionCode)),
       );
     });
@@ -131,10 +155,10 @@ function* offers(plan: Plan, regions: readonly string[]): Generator<CatalogueIte
   }
 }
 
-function priceIn(plan: Plan, regionCode: string) {
+/** Returns the object with the prices of a region, and its place in the plan. */
+function statedIn(plan: Plan, regionCode: string): [prices: unknown, at: readonly string[]] {
   const own = Object.entries(plan.location_cost ?? {}).find(([region]) => region === regionCode);
-  if (own === undefined) return parseRow(Price, plan);
-  return parseRow(Price, own[1], ['location_cost', regionCode]);
+  return own === undefined ? [plan, []] : [own[1], ['location_cost', regionCode]];
 }
 
 function exclusion(plan: Plan, sold: boolean) {

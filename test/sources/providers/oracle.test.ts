@@ -24,9 +24,14 @@ async function itemsOf(changes: object): Promise<CatalogueItem[]> {
     { currencyCode: 'USD', prices: [{ model: 'PAY_AS_YOU_GO', value: 0.5 }] },
   ];
   const product = { partNumber: 'B1', metricName: 'OCPU Per Hour', currencyCodeLocalizations };
+  const others = [
+    ['B91961', 'Gigabyte Storage Capacity Per Month'],
+    ['B91962', 'Performance Units Per Gigabyte Per Month'],
+    ...['B88327', 'B93455', 'B93456'].map((part) => [part, 'Gigabyte Outbound Data Transfer Per Month']),
+  ].map(([partNumber, metricName]) => ({ partNumber, metricName, currencyCodeLocalizations }));
   upstream.expect(
     { path: '/pls/apex/cetools/api/v1/products/', query: { currencyCode: 'USD' } },
-    { json: { items: [product] } },
+    { json: { items: [product, ...others] } },
   );
   return await readCatalogue(adapter, upstream.url + DATA);
 }
