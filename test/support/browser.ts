@@ -60,7 +60,7 @@ export const COLOURS = ['color-contrast', 'link-in-text-block'] as const;
 
 /** Returns the serious and critical findings of axe: rule and first element. @param rules all by default */
 export async function seriousFindings(page: Page, rules?: readonly string[]): Promise<string[]> {
-  // What passes is not reported, and style sheets are the page's own. Both would take longer than the rules.
+  // Passed rules are not reported, and style sheets are the page's own. Both would take longer than the rules.
   const options = {
     resultTypes: ['violations'],
     selectors: false,

@@ -64,7 +64,7 @@ export function databaseUrl(url: string, database: string): string {
 
 /** Runs one statement on a separate connection. */
 export async function run(url: string, statement: string): Promise<void> {
-  // Nobody catches a failure of the query for types, e.g. when a test ends the server.
+  // No caller catches a failure of the query for types, e.g. when a test ends the server.
   const sql = postgres(url, { max: 1, connect_timeout: 10, fetch_types: false, onnotice: () => {} });
   try {
     await sql.unsafe(statement);
