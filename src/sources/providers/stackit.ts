@@ -79,9 +79,9 @@ export const adapter: CatalogueAdapter = {
   notes:
     'One answer lists the services of all regions with their prices by the hour, without VAT. Services that are deprecated or not in the ' +
     'public list are skipped, and so are servers with a licensed operating system. A server that STACKIT places in several availability zones ' +
-    'at once (metro) has its own price, so these zones are a region of their own: `eu01-m`. The list also states the capacity of block ' +
-    'storage and public IPv4 addresses. A disk also costs its performance class by the hour, whatever its size, which the price of a GB does ' +
-    'not contain. Database plans are those of PostgreSQL Flex at the price of the whole service, without its storage. The ' +
+    'at once (metro) has its own price, so these zones are one more region: `eu01-m`. The list also states the capacity of block ' +
+    'storage and public IPv4 addresses. The price of a GB does not contain the performance class of a disk, an amount by the hour for each disk. ' +
+    'Database plans are those of PostgreSQL Flex at the price of the whole service, without its storage. The ' +
     'adapter was written with 20 recorded services of about 1,070: they show no server with a GPU or a licence, no traffic, and no other ' +
     'database whose nodes and size the list states.',
 
