@@ -12,11 +12,11 @@ import { createDatabase } from '../support/postgres.ts';
 import { OPERATOR } from '../sync/scene.ts';
 
 /** A database and an upstream for each source. A run reads the current environment. */
-async function scene() {
+async function scene({ hasDatabases = false } = {}) {
   await using undo = new AsyncDisposableStack();
   const database = undo.use(await createDatabase());
   const upstream = undo.use(await fakeUpstream());
-  for (const offer of ['AWSDataTransfer', 'AmazonVPC', 'AmazonRDS']) {
+  for (const offer of ['AWSDataTransfer', 'AmazonVPC', ...(hasDatabases ? [] : ['AmazonRDS'])]) {
     const regions = { elsewhere: { regionCode: 'elsewhere', currentVersionUrl: '/none' } };
     const path = `/offers/v1.0/aws/${offer}/current/region_index.json`;
     upstream.expect({ path, times: 'any' }, { json: { regions } });
@@ -59,6 +59,7 @@ async function scene() {
   const opened = undo.move();
   return {
     env,
+    upstream,
     db,
     sql,
     store: worker.store,
@@ -267,6 +268,65 @@ describe('one unchanged region of many', () => {
     expect(await here.storedVersions()).toEqual(['"a1"', '"b2"']);
     expect(await here.machines()).toHaveLength(7);
     expect((await here.machines()).filter((row) => row.missed_runs > 0 || row.retired)).toEqual([]);
+  });
+
+  it('keeps its plans of databases if their file fails, and is then read again', async () => {
+    await using here = await scene({ hasDatabases: true });
+    const path = '/offers/v1.0/aws/AmazonRDS/current/region_index.json';
+    const region = (code: string, version: number) => [
+      code,
+      { regionCode: code, currentVersionUrl: `/rds/${code}/${version}` },
+    ];
+    const indexed = (version: number) => ({
+      json: { regions: Object.fromEntries([region('a', 1), region('b', version)]) },
+    });
+    const offer = (USD: string) => {
+      const attributes = {
+        ...{ databaseEngine: 'MySQL', instanceType: 'db.t3.micro', deploymentOption: 'Multi-AZ' },
+        ...{ vcpu: '2', memory: '1 GiB', usagetype: 'Multi-AZUsage:db.t3.micro' },
+      };
+      const rate = { unit: 'Hrs', pricePerUnit: { USD } };
+      const term = { effectiveDate: '2026-01-01T00:00:00Z', priceDimensions: { rate } };
+      const products = { P: { productFamily: 'Database Instance', attributes } };
+      return { json: { products, terms: { OnDemand: { P: { term } } } } };
+    };
+    const plans = () => here.sql`
+      select r.code, d.engine, d.name, d.nodes, d.source_amount::float as amount, d.retired_at is not null as retired
+      from database_plans d join regions r on r.id = d.region_id order by r.code`;
+    const plan = { engine: 'mysql', name: 'db.t3.micro', nodes: 2, retired: false };
+
+    here.answer(INDEX, null, index('a/1', 'b/1'));
+    here.answer('/a/1', null, file('"a1"', 'a', five));
+    here.answer('/b/1', null, file('"b1"', 'b', five));
+    here.upstream.expect({ path }, indexed(1));
+    for (const code of ['a', 'b']) here.upstream.expect({ path: `/rds/${code}/1` }, offer('0.034'));
+    expect(await here.run('aws')).toMatchObject({ outcome: 'changed', added: 10, rejected: 0 });
+    expect(await plans()).toEqual([
+      { code: 'a', ...plan, amount: 0.034 },
+      { code: 'b', ...plan, amount: 0.034 },
+    ]);
+    expect(await here.storedVersions()).toEqual(['"a1"', '"b1"']);
+
+    here.answer(INDEX, null, index('a/1', 'b/2'));
+    here.answer('/a/1', '"a1"', 304);
+    here.answer('/b/2', null, file('"b2"', 'b', [...five, 'a6']));
+    here.upstream.expect({ path }, indexed(2));
+    here.upstream.expect({ path: '/rds/b/2' }, { status: 404 });
+    expect(await here.run('aws')).toMatchObject({ outcome: 'changed', added: 1, rejected: 1 });
+    expect(await plans()).toMatchObject([
+      { amount: 0.034, retired: false },
+      { amount: 0.034, retired: false },
+    ]);
+    expect(await here.storedVersions()).toEqual(['"a1"']);
+
+    here.answer(INDEX, null, index('a/1', 'b/2'));
+    here.answer('/a/1', '"a1"', 304);
+    here.answer('/b/2', null, file('"b2"', 'b', [...five, 'a6']));
+    here.upstream.expect({ path }, indexed(2));
+    here.upstream.expect({ path: '/rds/b/2' }, offer('0.036'));
+    expect(await here.run('aws')).toMatchObject({ outcome: 'changed', added: 0, rejected: 0 });
+    expect(await plans()).toMatchObject([{ amount: 0.034 }, { amount: 0.036 }]);
+    expect(await here.storedVersions()).toEqual(['"a1"', '"b2"']);
   });
 
   it('does not hide a held batch of the others, and is part of it when that is approved', async () => {

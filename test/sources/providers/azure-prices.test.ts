@@ -418,6 +418,12 @@ describe('a server of Azure Database', () => {
 
   it.each([
     ['has no series', server('General Purpose', PER_CORE), 'productName names no series of machines'],
+    ['is cheaper in bulk', server('Burstable BS', B2MS, { tierMinimumUnits: 100 }), undefined],
+    [
+      'is a whole one of an unknown size',
+      server('Memory Optimized Edsv5', ['E104', '104 vCore']),
+      'Edsv5@eastus 104 vCore: no size of it',
+    ],
     ['has 20 vCores of v3', server('Memory Optimized Esv3', PER_CORE), undefined],
     [
       'is sold later',

@@ -42,7 +42,12 @@ const SERIES = /^(?<family>[A-Z]+)(?<features>[a-z]*)v(?<version>\d+)$/;
 /** The meter of a Burstable server, such as `B2MS`. */
 const BURSTABLE = /^B\d+M?S$/i;
 
-const Kind = z.object({ armRegionName: label, ...NAMES, ...DATES });
+const Kind = z.object({
+  armRegionName: label,
+  ...NAMES,
+  ...DATES,
+  tierMinimumUnits: z.number().optional(),
+});
 type Kind = z.infer<typeof Kind>;
 const Price = z.object({
   currencyCode: usd,
@@ -114,7 +119,7 @@ function pricedServers(
     if (kind === undefined || tier === undefined || kind.type !== 'Consumption') continue;
     isListed = true;
     const { armRegionName: regionCode } = kind;
-    if (!regions.has(regionCode) || !inForce(kind, now)) continue;
+    if (!regions.has(regionCode) || !inForce(kind, now) || (kind.tierMinimumUnits ?? 0) > 0) continue;
     const read = prices.usable('database_plan', `${kind.productName} ${kind.skuName}@${regionCode}`, () =>
       tier === 'Burstable' ? burstable(kind) : ofSeries(kind, series),
     );
@@ -185,16 +190,21 @@ function addPlans(
   let isKnown = false;
   for (const vcores of new Set([...VCORES, ...amounts.keys()])) {
     const size = sizes.get(sizeName(of, vcores));
+    if (vcores === 1) continue;
     const [one, whole] = [amounts.get(1), amounts.get(vcores)];
-    isKnown ||= size !== undefined;
-    if (size === undefined || size.cpu !== vcores || vcores === 1) continue;
+    if (size?.cpu !== vcores) {
+      // A number that is only documented may be missing in this series.
+      if (whole !== undefined) prices.leaveOut('database_plan', `${place} ${vcores} vCore`, UNKNOWN_SIZE);
+      continue;
+    }
+    isKnown = true;
     const isComposed = one !== undefined && VCORES.includes(vcores) && (vcores !== 20 || hasTwenty(tier, of));
     add(size, [
       ...(isComposed ? [product(one, String(vcores))] : []),
       ...(whole === undefined ? [] : [whole]),
     ]);
   }
-  if (!isKnown) prices.leaveOut('database_plan', place, UNKNOWN_SIZE);
+  if (!isKnown && amounts.has(1)) prices.leaveOut('database_plan', place, UNKNOWN_SIZE);
 }
 
 const UNKNOWN_SIZE = 'no size of it is in the list of SKUs, which has the CPUs and the memory';
