@@ -316,6 +316,15 @@ describe('the verification time', () => {
     await until(async () => (await asOf()) === '2025-06-01T00:00:00.000Z');
   });
 
+  it('of a region of two sources is absent while one of them was never read there', async () => {
+    const { provider, region } = scene.sample;
+    await addOld();
+    await addMachine(scene.sql, region, { name: 'its own', source: 'old' });
+    await scene.publisher.publishDirty();
+    for (const reader of [scene.reader(), await scene.linkedReader()])
+      expect((await reader.catalogue.machines(provider, region)).asOf).toBeUndefined();
+  });
+
   it('of a region without machines is that of the oldest source that read it, and never goes back', async () => {
     const { provider, emptyRegion } = scene.sample;
     await addOld();

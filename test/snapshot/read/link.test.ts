@@ -7,7 +7,7 @@ import { readLineage } from '../../../src/db/lineage.ts';
 import { createToken, revokeToken } from '../../../src/db/tokens.ts';
 import { hashToken } from '../../../src/domain/token.ts';
 import { SHARED } from '../../../src/http/hot/response-cache.ts';
-import { openRedis } from '../../../src/redis/redis.ts';
+import { openRedis, redisReady } from '../../../src/redis/redis.ts';
 import { encodeDocument } from '../../../src/snapshot/document/format.ts';
 import { CacheKeys, type DocumentName } from '../../../src/snapshot/document/keys.ts';
 import { loadContent } from '../../../src/snapshot/document/load.ts';
@@ -286,6 +286,33 @@ describe('no reader is linked', () => {
     await until(async () => {
       isLinked ||= reader.link.linked;
       return (await own.cache.xlen(own.keys.stream)) > entries + 3;
+    });
+    expect(isLinked).toBe(false);
+  });
+
+  it('once its connection for documents leads to a former master', async () => {
+    await using former = await startTestRedis();
+    await using proxy = await faultProxy(scene.redis.url);
+    const admin = openRedis(former.url, 'publisher', () => {});
+    await redisReady(admin, 5000);
+    await admin.config('SET', 'requirepass', scene.redis.password);
+    admin.disconnect();
+    await scene.publisher.publishDirty();
+    using _heartbeat = beat();
+    const reader = await scene.linkedReader({
+      silentAfterMs,
+      redisUrl: proxy.url,
+      streamUrl: scene.redis.url,
+    });
+    proxy.lead(former.url);
+    proxy.cut();
+    await until(() => !reader.link.linked, { timeoutMs: 5000 });
+    await until(() => reader.link.commands.isReady);
+    const entries = await scene.cache.xlen(scene.keys.stream);
+    let isLinked = false;
+    await until(async () => {
+      isLinked ||= reader.link.linked;
+      return (await scene.cache.xlen(scene.keys.stream)) > entries + 5;
     });
     expect(isLinked).toBe(false);
   });
