@@ -24,7 +24,7 @@ export interface WatchedPage {
   readonly complaints: readonly string[];
 }
 
-/** Opens a page in a new context that records its problems; the operator of the token has signed in. */
+/** Opens a page in a new context that records its problems. The operator of the token signs in, unless the options have a session. */
 export async function openPage(
   browser: Browser,
   origin: string,
@@ -38,10 +38,12 @@ export async function openPage(
   });
   context.setDefaultTimeout(30_000);
   const page = await context.newPage();
-  await page.goto('/login');
-  await page.getByLabel('Token').fill(token);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.waitForURL('**/');
+  if (options.storageState === undefined) {
+    await page.goto('/login');
+    await page.getByLabel('Token').fill(token);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.waitForURL('**/');
+  }
   const complaints: string[] = [];
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) complaints.push(message.text());

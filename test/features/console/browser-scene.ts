@@ -6,7 +6,7 @@ import { type ConsoleScene, openConsoleScene } from './scene.ts';
 
 export interface BrowserScene extends AsyncDisposable {
   readonly scene: ConsoleScene;
-  /** Opens a page for a signed-in operator, `ada` unless named. */
+  /** Opens a page for a signed-in operator, `ada` unless named. Each signs in once. */
   open(options?: BrowserContextOptions, name?: string): Promise<WatchedPage>;
 }
 
@@ -16,9 +16,15 @@ export async function openBrowserScene(env: Record<string, string> = {}): Promis
   const origin = await scene.app.listen({ host: '127.0.0.1', port: 0 });
   const browser = await launchBrowser();
   closing.defer(() => browser.close());
+  const sessions = new Map<string, BrowserContextOptions>();
   return {
     scene,
-    open: (options = {}, name = 'ada') => openPage(browser, origin, tokenOf(name), options),
+    async open(options = {}, name = 'ada') {
+      const opened = await openPage(browser, origin, tokenOf(name), { ...options, ...sessions.get(name) });
+      if (!sessions.has(name))
+        sessions.set(name, { storageState: await opened.page.context().storageState() });
+      return opened;
+    },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
 }

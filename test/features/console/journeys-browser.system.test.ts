@@ -340,6 +340,7 @@ describe('an operator', needs(hasChromium, CHROMIUM), () => {
     await scene.worker.store
       .sql`insert into sources (id, kind, adapter) values ('old', 'catalogue', 'hetzner')`;
     const { page, complaints } = await open();
+    await page.goto('/');
     const button = (name: string) => page.getByRole('button', { name, exact: true });
     expect(await button('Disable …').isDisabled()).toBe(true);
     await page.getByLabel('Select hetzner').check();
