@@ -25,8 +25,8 @@ export const shared = {
 
 export default defineConfig({
   test: {
-    // Tests wait for processes and servers for a third of their time: four at a time, also on two cores.
-    maxWorkers: Math.max(4, availableParallelism() - 1),
+    // Tests wait for processes and servers for a third of their time: five at a time, also on two cores.
+    maxWorkers: Math.max(5, availableParallelism() - 1),
     teardownTimeout: 30_000,
     globalSetup: ['test/support/servers.ts'],
     reporters: ['./test/support/reporter.ts'],
