@@ -39,7 +39,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'a reader accepts old documents of the cache',
     file: 'src/snapshot/read/documents.ts',
-    find: 'const atLeast = Math.max(this.#memory.announcedOf(id), flight.announced, cached?.version ?? 0);',
+    find: 'const atLeast = Math.max(version, flight.announced);',
     replace: 'const atLeast = 0;',
     having: ['remember cache', 'reprice', 'sync', 'cache goes back'],
   },

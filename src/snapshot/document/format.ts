@@ -2,8 +2,8 @@
  * Encodes a document as one value in Redis.
  *
  *     FB2 <version, 16 digits> <CRC-32 of the rest, 8 hex digits>\n
- *     <version, and the lengths of id, origin, index, identity, gzip and br, little endian> <digest of identity, 22 characters>
- *     <id> <origin: currency and sources, one a line> <index: JSON> <identity> <gzip> <br>
+ *     <version, and the lengths of head, index, identity and gzip, little endian>
+ *     <head: id, digest of identity, currency and sources, one a line> <index: JSON> <identity> <gzip> <br>
  *
  * The first line has a fixed width, so that the fence and the comparison can read only the version. The rest has fixed places, so
  * that a reader parses nothing that its answer does not need. The identity body is one JSON array (or object). The index has the
@@ -24,13 +24,10 @@ const CRC_DIGITS = 8;
 const VERSION_AT = FORMAT.length + 1;
 const CRC_AT = VERSION_AT + VERSION_DIGITS + 1;
 export const HEADER_LENGTH = CRC_AT + CRC_DIGITS + 1;
-const FIRST_LINE = /^FB2 \d{16} [0-9a-f]{8}\n$/;
 
 /** Places after the first line: the version is a double, a length has 32 bits. */
 const LENGTHS_AT = HEADER_LENGTH + 8;
-const DIGEST_AT = LENGTHS_AT + 6 * 4;
-const DIGEST_LENGTH = 22;
-const ID_AT = DIGEST_AT + DIGEST_LENGTH;
+const HEAD_AT = LENGTHS_AT + 4 * 4;
 
 export interface DocumentContent extends Provenance {
   readonly name: DocumentName;
@@ -63,18 +60,19 @@ export function encoding(content: DocumentContent): Encoding {
 }
 
 export function encodeLoaded(id: string, { version, body, sources, currency = '', index }: Document): Buffer {
-  const empty = Buffer.alloc(0);
-  const origin = Buffer.from([currency, ...sources].join('\n'));
-  const parts = [Buffer.from(id), origin, index, body.identity, body.gzip ?? empty, body.br ?? empty];
-  const fixed = Buffer.alloc(ID_AT);
+  const { hash, identity, gzip, br } = body;
+  const head = Buffer.from([id, hash, currency, ...sources].join('\n'));
+  const measured = [head, index, identity, gzip ?? NOTHING];
+  const fixed = Buffer.alloc(HEAD_AT);
   fixed.write(`${FORMAT} ${String(version).padStart(VERSION_DIGITS, '0')} ${'0'.repeat(CRC_DIGITS)}\n`);
   fixed.writeDoubleLE(version, HEADER_LENGTH);
-  for (const [i, { length }] of parts.entries()) fixed.writeUInt32LE(length, LENGTHS_AT + 4 * i);
-  fixed.write(body.hash, DIGEST_AT, 'latin1');
-  const value = Buffer.concat([fixed, ...parts]);
+  for (const [i, { length }] of measured.entries()) fixed.writeUInt32LE(length, LENGTHS_AT + 4 * i);
+  const value = Buffer.concat([fixed, ...measured, br ?? NOTHING]);
   value.write(checksum(value).toString(16).padStart(CRC_DIGITS, '0'), CRC_AT, 'latin1');
   return value;
 }
+
+const NOTHING = Buffer.alloc(0);
 
 export function encodeDocument(content: DocumentContent): Promise<Buffer> {
   return encoding(content).value();
@@ -87,13 +85,33 @@ interface Header {
   readonly crc: number;
 }
 
+const START = Buffer.from(`${FORMAT} `).readUInt32LE();
+const SPACE = 0x20;
+const LINE_FEED = 0x0a;
+
+/** Each miss of memory parses a first line, so it makes neither a text nor a match. */
 export function parseHeader(value: Buffer): Header | undefined {
-  const line = value.toString('latin1', 0, HEADER_LENGTH);
-  if (!FIRST_LINE.test(line)) return undefined;
-  return {
-    version: Number(line.slice(VERSION_AT, VERSION_AT + VERSION_DIGITS)),
-    crc: Number.parseInt(line.slice(CRC_AT, CRC_AT + CRC_DIGITS), 16),
-  };
+  if (value.length < HEADER_LENGTH || value.readUInt32LE() !== START) return undefined;
+  if (value[CRC_AT - 1] !== SPACE || value[HEADER_LENGTH - 1] !== LINE_FEED) return undefined;
+  const version = numberAt(value, VERSION_AT, VERSION_DIGITS, 10);
+  const crc = numberAt(value, CRC_AT, CRC_DIGITS, 16);
+  return Number.isNaN(version) || Number.isNaN(crc) ? undefined : { version, crc };
+}
+
+/** Value of each byte as a digit, `a` to `f` included. */
+const DIGITS = Array.from({ length: 256 }, (_, byte) =>
+  '0123456789abcdef'.indexOf(String.fromCharCode(byte)),
+);
+
+/** Returns a number of a fixed width; NaN if a byte is no digit. */
+function numberAt(value: Buffer, at: number, width: number, base: 10 | 16): number {
+  let number = 0;
+  for (let i = at; i < at + width; i++) {
+    const digit = DIGITS[value[i] ?? 0] ?? -1;
+    if (digit === -1 || digit >= base) return Number.NaN;
+    number = number * base + digit;
+  }
+  return number;
 }
 
 /**
@@ -104,19 +122,17 @@ export function parseHeader(value: Buffer): Header | undefined {
  */
 export function decodeDocument(name: DocumentName | string, value: Buffer): Document | undefined {
   const header = parseHeader(value);
-  if (!header || value.length < ID_AT || header.crc !== checksum(value)) return undefined;
+  if (!header || value.length < HEAD_AT || header.crc !== checksum(value)) return undefined;
   const { version } = header;
   if (version !== value.readDoubleLE(HEADER_LENGTH)) return undefined;
-  const originAt = ID_AT + value.readUInt32LE(LENGTHS_AT);
-  const id = typeof name === 'string' ? name : documentId(name);
-  if (value.toString('utf8', ID_AT, originAt) !== id) return undefined;
-  const indexAt = originAt + value.readUInt32LE(LENGTHS_AT + 4);
-  const identityAt = indexAt + value.readUInt32LE(LENGTHS_AT + 8);
-  const gzipAt = identityAt + value.readUInt32LE(LENGTHS_AT + 12);
-  const brAt = gzipAt + value.readUInt32LE(LENGTHS_AT + 16);
-  const [currency, ...sources] = value.toString('utf8', originAt, indexAt).split('\n');
-  const hash = value.toString('latin1', DIGEST_AT, ID_AT);
-  const origin = { sources, currency: currency || undefined };
+  const indexAt = HEAD_AT + value.readUInt32LE(LENGTHS_AT);
+  const identityAt = indexAt + value.readUInt32LE(LENGTHS_AT + 4);
+  const gzipAt = identityAt + value.readUInt32LE(LENGTHS_AT + 8);
+  const brAt = gzipAt + value.readUInt32LE(LENGTHS_AT + 12);
+  const head = value.toString('utf8', HEAD_AT, indexAt).split('\n');
+  const [id, hash = '', currency] = head;
+  if (id !== (typeof name === 'string' ? name : documentId(name))) return undefined;
+  const origin = { sources: head.slice(3), currency: currency || undefined };
   if (gzipAt < value.length || gzipAt - identityAt < SMALL) {
     const body = new StoredBody(value, hash, identityAt, gzipAt, brAt);
     return new Document(version, body, origin, value, indexAt, identityAt);

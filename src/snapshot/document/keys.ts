@@ -55,8 +55,9 @@ export class CacheKeys {
     return `${this.#prefix}*`;
   }
 
-  document(name: DocumentName): string {
-    return this.#prefix + documentId(name);
+  /** @param name or the document's id */
+  document(name: DocumentName | string): string {
+    return this.#prefix + (typeof name === 'string' ? name : documentId(name));
   }
 
   idOf(key: string): string {

@@ -269,8 +269,8 @@ export class Documents {
         const begun = name.kind === 'token' ? this.#freshness.known : this.#freshness.begin();
         const stamps = begun instanceof Promise ? await begun : begun;
         const began = this.#rules.now();
-        const cached = this.#memory.getAny(id);
-        const atLeast = Math.max(this.#memory.announcedOf(id), flight.announced, cached?.version ?? 0);
+        const { document: cached, version } = this.#memory.known(id);
+        const atLeast = Math.max(version, flight.announced);
         // After a change of lineage all known tokens are looked up at the same time.
         const limits = this.#memory.wasKnown(id) ? undefined : lookUp;
         const wanted = { keys, name, id, cached, atLeast, stamps, lookUp: limits };
@@ -403,11 +403,14 @@ class Tiers {
    * if Postgres does not.
    * @throws Unavailable
    */
-  async read(wanted: Wanted): Promise<TieredResult> {
-    const fromPostgres = () => this.#postgres.read(wanted);
-    if (this.#cache.isCurrent) return this.#cache.read(wanted, fromPostgres);
+  read(wanted: Wanted): Promise<TieredResult> {
+    if (this.#cache.isCurrent) return this.#cache.read(wanted, () => this.#postgres.read(wanted));
+    return this.#readPostgres(wanted);
+  }
+
+  async #readPostgres(wanted: Wanted): Promise<TieredResult> {
     try {
-      return await fromPostgres();
+      return await this.#postgres.read(wanted);
     } catch (error) {
       const found = error instanceof Unavailable ? await this.#cache.recall(wanted) : undefined;
       if (!found) throw error;

@@ -116,6 +116,8 @@ interface Entry {
   announced?: number;
 }
 
+const NOTHING: Partial<Entry> = {};
+
 /** A document of memory, when it was last current (ms), and the time that it stated then. */
 export interface DumpedDocument {
   readonly id: string;
@@ -247,8 +249,10 @@ export class DocumentMemory implements DocumentListener {
     return this.#options.freshness.timeOf(id, entry, entry.document?.sources ?? []);
   }
 
-  announcedOf(id: string): number {
-    return this.#documents.peek(id)?.announced ?? 0;
+  /** Returns the document in memory, current or not, and the newest version that was announced or stored. */
+  known(id: string): { readonly document: Document | undefined; readonly version: number } {
+    const { document, announced = 0 } = this.#documents.peek(id) ?? NOTHING;
+    return { document, version: Math.max(document?.version ?? 0, announced) };
   }
 
   /** Returns a document that was served before, if it is young enough. */

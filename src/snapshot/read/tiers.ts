@@ -103,8 +103,8 @@ export class CacheTier {
     cached: Document,
     fromPostgres: () => Promise<TieredResult>,
   ): Promise<TieredResult> {
-    const { keys, name, id, atLeast, stamps } = wanted;
-    const header = (redis: RedisClient) => redis.getrangeBuffer(keys.document(name), 0, HEADER_LENGTH - 1);
+    const { keys, id, atLeast, stamps } = wanted;
+    const header = (redis: RedisClient) => redis.getrangeBuffer(keys.document(id), 0, HEADER_LENGTH - 1);
     let stored: Promise<TieredResult> | undefined;
     const postgres = () => {
       stored ??= fromPostgres();
@@ -124,8 +124,8 @@ export class CacheTier {
     );
   }
 
-  #get({ keys, name }: Wanted, onReply: OnReply<Buffer | null>): void {
-    const key = keys.document(name);
+  #get({ keys, name, id }: Wanted, onReply: OnReply<Buffer | null>): void {
+    const key = keys.document(id);
     if (!isTracing()) {
       this.#commands.get(key, onReply);
       return;
@@ -143,7 +143,7 @@ export class CacheTier {
     value: Buffer | null | undefined,
   ): TieredResult | undefined {
     if (!value) return undefined;
-    const document = decodeDocument(name, value);
+    const document = decodeDocument(id, value);
     if (document) {
       if (document.version < atLeast) return undefined;
       return { document, tier: 'redis', asOf: timeBy(stamps.cache, id, document.sources) };
@@ -151,7 +151,7 @@ export class CacheTier {
     if (isForeignFormat(value)) return undefined;
     this.#onUnusable(name);
     // Sent before the value of Postgres.
-    void this.#commands.run((redis) => dropValue(redis, keys.document(name), value));
+    void this.#commands.run((redis) => dropValue(redis, keys.document(id), value));
     return undefined;
   }
 }
