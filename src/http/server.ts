@@ -42,6 +42,8 @@ export function createServer(
       connectionsCheckingInterval: limits.checkIntervalMs,
       // A hook checks it, and its answer names the problem.
       requireHostHeader: false,
+      // The end of a body that no request has takes a sixth of the time of a hot answer. See `withoutBodies`.
+      optimizeEmptyRequests: true,
       // Two Authorization or Host fields must not look like the first alone.
       joinDuplicateHeaders: true,
     },

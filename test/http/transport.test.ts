@@ -205,6 +205,16 @@ describe('a body', () => {
       417,
     ],
     ['POST with chunks', `${chunked('POST')}2\r\n{}\r\n0\r\n\r\n`, 405],
+    [
+      'POST with a type and no body',
+      `POST /healthz HTTP/1.1\r\n${HOST}${CLOSE}Content-Type: application/json\r\n\r\n`,
+      405,
+    ],
+    [
+      'DELETE of an unknown path with a type and no body',
+      `DELETE /v1/nothing HTTP/1.1\r\n${HOST}${AUTHORIZATION}${CLOSE}Content-Type: text/plain\r\n\r\n`,
+      404,
+    ],
     ['GET with an empty body', `GET /healthz HTTP/1.1\r\n${HOST}${CLOSE}Content-Length: 0\r\n\r\n`, 200],
   ])('of %s: %s', async (_, bytes, status) => {
     const answers = await exchange(port, bytes);

@@ -12,11 +12,13 @@ export function withoutBodies(
     const { headers, method } = request;
     const length = headers['content-length'];
     const isChunked = headers['transfer-encoding'] !== undefined;
+    const isRead = method === 'GET' || method === 'HEAD';
     if (!isChunked && (length === undefined || length === '0')) {
+      // With a type, Fastify would wait for the end of the body, which `optimizeEmptyRequests` leaves out.
+      if (!isRead && length === undefined) headers['content-type'] = undefined;
       ordinary(request, response);
       return;
     }
-    const isRead = method === 'GET' || method === 'HEAD';
     if (isRead || isChunked) response.shouldKeepAlive = false;
     if (isRead) refuse(request, response);
     else ordinary(request, response);
