@@ -10,9 +10,12 @@ export async function providerNames(db: Database): Promise<ReadonlyMap<number, s
   return new Map(rows.map(({ id, name }) => [id, name]));
 }
 
-export type KnownProvider = Readonly<Pick<typeof providers.$inferSelect, 'id' | 'name'>>;
+/** `keepsPricesSince`: price changes from this time on leave existing machines alone. Absent: they apply to all machines. */
+export type KnownProvider = Readonly<Pick<typeof providers.$inferSelect, 'id' | 'name'>> & {
+  readonly keepsPricesSince?: string;
+};
 
-/** Gives providers of adapters their fixed ids. A provider with another id moves, and its organizations get a new version. */
+/** Gives providers of adapters their fixed ids and their rules. A provider with another id moves, and its organizations get a new version. */
 export async function seedProviders(db: Database, known: readonly KnownProvider[]): Promise<void> {
   const ids = known.map(({ id }) => id);
   const names = known.map(({ name }) => name);
@@ -35,7 +38,28 @@ export async function seedProviders(db: Database, known: readonly KnownProvider[
       where not exists (select from ${providers} where ${providers.id} = w.id)
       order by w.id on conflict do nothing`);
     for (const provider of misplaced) await moveRegions(tx, provider);
+    await storeRules(tx, known);
   });
+}
+
+/** Costs depend on the rules, so organizations with clusters at such a provider get a new version. */
+async function storeRules(db: Database, known: readonly KnownProvider[]): Promise<void> {
+  const ids = known.map(({ id }) => id);
+  const since = known.map(({ keepsPricesSince }) => keepsPricesSince ?? null);
+  const changed = await db
+    .update(providers)
+    .set({ keepsPricesSince: sql`w.since` })
+    .from(sql`unnest(${array(ids, 'integer')}, ${array(since, 'timestamptz')}) w (id, since)`)
+    .where(sql`${providers.id} = w.id and ${providers.keepsPricesSince} is distinct from w.since`)
+    .returning({ id: providers.id });
+  if (changed.length === 0) return;
+  const changedIds = array(
+    changed.map(({ id }) => id),
+    'integer',
+  );
+  await db.execute(sql`${RAISE.clusters} where ${organizations.id} in (
+      select ${clusters.organizationId} from ${clusters} join ${regions} on ${regions.id} = ${clusters.regionId}
+      where ${regions.providerId} = any(${changedIds}) and ${clusters.retiredAt} is null)`);
 }
 
 async function moveRegions(db: Database, { id, wanted }: { id: number; wanted: number }): Promise<void> {

@@ -161,6 +161,9 @@ export const problemSchema = named(
       'For `urn:fleetbook:problem:invalid-parameter`: the first invalid parameter. For `urn:fleetbook:problem:unknown-parameter`: the unknown parameter, if its name consists of a-z and _',
     ).optional(),
     scope: text('For `urn:fleetbook:problem:insufficient-scope`: the missing scope').optional(),
+    created_at: text(
+      'For `urn:fleetbook:problem:before-creation`: when the cluster was created; `parameter` is the earlier time',
+    ).optional(),
     next: text(
       'For `urn:fleetbook:problem:cursor-gone`: the cursor to continue from after everything is listed again',
     ).optional(),

@@ -50,9 +50,10 @@ export {
   type Total,
 } from './costs/organization.ts';
 export {
+  ASKED_PRICES,
   bookFor,
+  keptPrice,
   NOW,
-  PRICE_SOURCES,
   type Price,
   type PriceQuestion,
   priceOf,

@@ -211,7 +211,15 @@ interface CatalogueReading {
 /** A provider's machine catalogue. Registry, documentation and conformance suite read these fields. */
 export interface CatalogueAdapter extends CatalogueReading {
   /** Visible to readers. The id never changes. Ids from 1000 are for providers without an adapter. */
-  readonly provider: { readonly id: number; readonly name: string };
+  readonly provider: {
+    readonly id: number;
+    readonly name: string;
+    /**
+     * Price changes from this time on apply to new machines alone: existing ones keep their price. RFC 3339. If the provider changes the
+     * prices of all machines again, this is the first later change that leaves them alone.
+     */
+    readonly keepsPricesSince?: string;
+  };
   readonly large?: boolean;
   /** The public address. `--live` uses it if the adapter needs no credentials. */
   readonly baseUrl: string;

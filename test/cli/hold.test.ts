@@ -83,7 +83,7 @@ describe('a held batch', () => {
     expect(rejected).toMatch(
       /^rejected \S+ by \S+ \("cents"\)\nread by run 2; see: fleetbook run <number>$/m,
     );
-    expect(rejected).toContain('all 6 prices × 100: a unit?');
+    expect(rejected).toMatch(/all 6 prices × 100: a\s+unit\?/);
     expect(rejected).toMatch(/^what it would have changed:\nprice {2}cx\d1 @ fsn1 {2}0\.0\d .*→ .*EUR/m);
   });
 

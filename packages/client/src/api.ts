@@ -16,6 +16,8 @@ export type Problem = {
   readonly parameter?: string;
   /** @description For `urn:fleetbook:problem:insufficient-scope`: the missing scope */
   readonly scope?: string;
+  /** @description For `urn:fleetbook:problem:before-creation`: when the cluster was created; `parameter` is the earlier time */
+  readonly created_at?: string;
   /** @description For `urn:fleetbook:problem:cursor-gone`: the cursor to continue from after everything is listed again */
   readonly next?: string;
   /** @description For `urn:fleetbook:problem:data-too-old`: age of the data in seconds; null if it is unknown */
@@ -270,7 +272,7 @@ export type SearchAnswer = {
      * @description Whether `price` is of the price book of the organization, or the list price. Absent if no entry of a book applies now, and with `prices=list`
      * @enum {string}
      */
-    readonly price_source?: 'own' | 'list';
+    readonly price_source?: 'book' | 'current';
     /**
      * Format: double
      * @description The list price of the same term, if `price` is an own one
@@ -366,7 +368,7 @@ export type FoundMachine = {
    * @description Whether `price` is of the price book of the organization, or the list price. Absent if no entry of a book applies now, and with `prices=list`
    * @enum {string}
    */
-  readonly price_source?: 'own' | 'list';
+  readonly price_source?: 'book' | 'current';
   /**
    * Format: double
    * @description The list price of the same term, if `price` is an own one
@@ -480,8 +482,8 @@ export type CostedMachine = {
   readonly price: number | null;
   /** @description The list price of the same term; null if it is unknown */
   readonly list_price: number | null;
-  /** @description Whose price it is; null if it is unknown */
-  readonly price_source: ('list' | 'own') | null;
+  /** @description Which price it is: `current`, the list price of now or of `at`; `creation`, that of the creation of the cluster; `book`, one of the price book. Null if it is unknown */
+  readonly price_source: ('current' | 'creation' | 'book') | null;
   /** @description Id of the entry of the price book that gave the price */
   readonly entry: number | null;
   /** @description The most that a month of one node costs on demand; null if there is none or it is unknown */
@@ -525,16 +527,39 @@ export type ClusterCost = {
    */
   readonly term: 'on_demand' | 'spot' | 'savings_plan_1y' | 'savings_plan_3y' | 'reserved_1y' | 'reserved_3y';
   /**
-   * @description `own`: the prices of the organization, and list prices where it has none; `list`: list prices
+   * @description `own`: what the organization pays: the price book, else the price of the creation if the provider keeps it, else the current one; `current`: without prices of creations; `list`: list prices alone
    * @enum {string}
    */
-  readonly prices: 'list' | 'own';
+  readonly prices: 'own' | 'current' | 'list';
   /** @description The time of the prices; null for now */
   readonly at: string | null;
   /** @description Number of shards */
   readonly shards: number;
   /** @description Replicas of each shard */
   readonly replicas: number;
+  /** @description The price when the cluster was created. `price_source` of the machine says whether it counts */
+  readonly creation: {
+    /**
+     * Format: date-time
+     * @description When the cluster was created, as its source states it
+     */
+    readonly created_at: string;
+    /** @description List price per minute of one node on demand, from the history of Fleetbook; null if it is unknown */
+    readonly price: number | null;
+    /** @description The most that a month of one node cost then; null if there is none or it is unknown */
+    readonly monthly_cap: number | null;
+    /** @description The time whose price it is: the creation, a later change of the machine, or the last moment before `kept_since` */
+    readonly as_of: string | null;
+    /**
+     * @description Fleetbook does not know the bill
+     * @constant
+     */
+    readonly estimate: true;
+    /** @description The provider leaves existing machines at their price since then; null: price changes apply to all machines */
+    readonly kept_since: string | null;
+    /** @description Why the price is unknown. `before_history`: the history of the machine begins later; `no_price`: it had none then; `not_listed`: no catalogue lists the machine */
+    readonly reason: ('before_history' | 'no_price' | 'not_listed') | null;
+  };
   readonly machine: CostedMachine;
   /** @description The disks of a node */
   readonly disks: readonly CostedDisk[];
@@ -585,10 +610,10 @@ export type CostHistory = {
    */
   readonly term: 'on_demand' | 'spot' | 'savings_plan_1y' | 'savings_plan_3y' | 'reserved_1y' | 'reserved_3y';
   /**
-   * @description `own`: the prices of the organization, and list prices where it has none; `list`: list prices
+   * @description `own`: what the organization pays: the price book, else the price of the creation if the provider keeps it, else the current one; `current`: without prices of creations; `list`: list prices alone
    * @enum {string}
    */
-  readonly prices: 'list' | 'own';
+  readonly prices: 'own' | 'current' | 'list';
   /** @description Oldest first */
   readonly steps: readonly {
     /**
@@ -602,8 +627,8 @@ export type CostHistory = {
     readonly price: number | null;
     /** @description The list price of the same term; null if it is unknown */
     readonly list_price: number | null;
-    /** @description Whose price it is; null if it is unknown */
-    readonly price_source: ('list' | 'own') | null;
+    /** @description Which price it is: `current`, the list price of now or of `at`; `creation`, that of the creation of the cluster; `book`, one of the price book. Null if it is unknown */
+    readonly price_source: ('current' | 'creation' | 'book') | null;
     /** @description Id of the entry of the price book that gave the price */
     readonly entry: number | null;
     /** @description The most that a month of one node costs on demand; null if there is none or it is unknown */
@@ -698,10 +723,10 @@ export type Alternative = {
     /** @description The list price of the same term; null if it is unknown */
     readonly list_price: number | null;
     /**
-     * @description Whose price it is
+     * @description Which price it is; never `creation`
      * @enum {string}
      */
-    readonly price_source: 'list' | 'own';
+    readonly price_source: 'current' | 'creation' | 'book';
     /** @description Id of the entry of the price book that gave the price */
     readonly entry: number | null;
     /** @description The most that a month of one node costs on demand; null if there is none or it is unknown */
@@ -756,10 +781,10 @@ export type Alternatives = {
    */
   readonly term: 'on_demand' | 'spot' | 'savings_plan_1y' | 'savings_plan_3y' | 'reserved_1y' | 'reserved_3y';
   /**
-   * @description `own`: the prices of the organization, and list prices where it has none; `list`: list prices
+   * @description `own`: what the organization pays: the price book, else the price of the creation if the provider keeps it, else the current one; `current`: without prices of creations; `list`: list prices alone
    * @enum {string}
    */
-  readonly prices: 'list' | 'own';
+  readonly prices: 'own' | 'current' | 'list';
   /**
    * @description `kind`: the machines have the same architecture and kind of CPU where both are known; `size`: they may differ
    * @enum {string}
@@ -780,10 +805,10 @@ export type Costs = {
    */
   readonly term: 'on_demand' | 'spot' | 'savings_plan_1y' | 'savings_plan_3y' | 'reserved_1y' | 'reserved_3y';
   /**
-   * @description `own`: the prices of the organization, and list prices where it has none; `list`: list prices
+   * @description `own`: what the organization pays: the price book, else the price of the creation if the provider keeps it, else the current one; `current`: without prices of creations; `list`: list prices alone
    * @enum {string}
    */
-  readonly prices: 'list' | 'own';
+  readonly prices: 'own' | 'current' | 'list';
   /** @description The time of the prices; null for now */
   readonly at: string | null;
   readonly total: {
@@ -902,6 +927,8 @@ export type Costs = {
       /** @description Name at the provider; null if it is unknown */
       readonly name: string | null;
     };
+    /** @description Which price it is: `current`, the list price of now or of `at`; `creation`, that of the creation of the cluster; `book`, one of the price book. Null if it is unknown */
+    readonly price_source: ('current' | 'creation' | 'book') | null;
     /** @description Shards × replicas */
     readonly nodes: number;
     /** @description Sum of the parts, to 12 decimals, in the currency of `Fleetbook-Currency`; null if a part is unknown */
@@ -947,10 +974,10 @@ export type MachineTerm = {
   /** @description Since when: with `history=true` of this term; otherwise of the latest change of any term, and null on demand */
   readonly since: string | null;
   /**
-   * @description Whether the amounts are of the price book of the organization. Absent if no entry of a book applies now, and with `prices=list`
+   * @description Whether the amounts are of the price book of the organization or current list prices. Absent if no entry of a book applies now, and with `prices=list`
    * @enum {string}
    */
-  readonly price_source?: 'own' | 'list';
+  readonly price_source?: 'book' | 'current';
   /**
    * Format: double
    * @description The list price of the same term, if `price` is an own one
@@ -1538,11 +1565,11 @@ export type SearchMachinesQuery = {
    */
   readonly cpu_kind?: 'dedicated' | 'shared';
   /**
-   * @description Prices of the answer. `own`: those of the price book of the organization where an entry applies, else list prices
+   * @description Prices of the answer. `own` and `current`: those of the price book of the organization where an entry applies, else list prices. `list`: list prices
    * @default own
    * @enum {string}
    */
-  readonly prices?: 'own' | 'list';
+  readonly prices?: 'own' | 'current' | 'list';
   /** @description Part of the name, in either case */
   readonly name?: string;
   /**
@@ -1671,11 +1698,11 @@ export type RecommendMachinesQuery = {
    */
   readonly cpu_kind?: 'dedicated' | 'shared';
   /**
-   * @description Prices of the answer. `own`: those of the price book of the organization where an entry applies, else list prices
+   * @description Prices of the answer. `own` and `current`: those of the price book of the organization where an entry applies, else list prices. `list`: list prices
    * @default own
    * @enum {string}
    */
-  readonly prices?: 'own' | 'list';
+  readonly prices?: 'own' | 'current' | 'list';
 };
 export type ExportKarpenterQuery = {
   /**
@@ -1712,14 +1739,14 @@ export type GetClusterCostQuery = {
     | 'reserved_1y'
     | 'reserved_3y';
   /**
-   * @description `own`: the prices of the organization, and list prices where it has none. `list`: list prices
+   * @description `own`: what the organization pays: its price book, else the price of the creation of a cluster if the provider keeps it, else the current one. `current`: without prices of creations. `list`: list prices alone
    * @default own
    * @enum {string}
    */
-  readonly prices?: 'list' | 'own';
+  readonly prices?: 'own' | 'current' | 'list';
   /**
    * Format: date-time
-   * @description The time of the prices. The clusters are those of today: their number and size do not change
+   * @description The time of the prices. The clusters are those of today: their number and size do not change. For one cluster, not before its creation
    */
   readonly at?: string;
 };
@@ -1737,14 +1764,14 @@ export type ListClusterCostsQuery = {
     | 'reserved_1y'
     | 'reserved_3y';
   /**
-   * @description `own`: the prices of the organization, and list prices where it has none. `list`: list prices
+   * @description `own`: what the organization pays: its price book, else the price of the creation of a cluster if the provider keeps it, else the current one. `current`: without prices of creations. `list`: list prices alone
    * @default own
    * @enum {string}
    */
-  readonly prices?: 'list' | 'own';
+  readonly prices?: 'own' | 'current' | 'list';
   /**
    * Format: date-time
-   * @description Begin of the history; the creation of the cluster unless given
+   * @description Begin of the history, not before the creation of the cluster; the creation unless given
    */
   readonly from?: string;
   /**
@@ -1767,11 +1794,11 @@ export type ListAlternativesQuery = {
     | 'reserved_1y'
     | 'reserved_3y';
   /**
-   * @description `own`: the prices of the organization, and list prices where it has none. `list`: list prices
+   * @description `own`: what the organization pays: its price book, else the price of the creation of a cluster if the provider keeps it, else the current one. `current`: without prices of creations. `list`: list prices alone
    * @default own
    * @enum {string}
    */
-  readonly prices?: 'list' | 'own';
+  readonly prices?: 'own' | 'current' | 'list';
   /**
    * @description `kind`: machines of the same architecture and kind of CPU where both are known. `size`: machines of any
    * @default kind
@@ -1800,14 +1827,14 @@ export type ListCostsQuery = {
     | 'reserved_1y'
     | 'reserved_3y';
   /**
-   * @description `own`: the prices of the organization, and list prices where it has none. `list`: list prices
+   * @description `own`: what the organization pays: its price book, else the price of the creation of a cluster if the provider keeps it, else the current one. `current`: without prices of creations. `list`: list prices alone
    * @default own
    * @enum {string}
    */
-  readonly prices?: 'list' | 'own';
+  readonly prices?: 'own' | 'current' | 'list';
   /**
    * Format: date-time
-   * @description The time of the prices. The clusters are those of today: their number and size do not change
+   * @description The time of the prices. The clusters are those of today: their number and size do not change. For one cluster, not before its creation
    */
   readonly at?: string;
   /**
@@ -1825,11 +1852,11 @@ export type ListMachineTermsQuery = {
    */
   readonly history?: boolean;
   /**
-   * @description `own`: those of the price book of the organization where an entry applies, else list prices
+   * @description `own` and `current`: those of the price book of the organization where an entry applies, else list prices. `list`: list prices
    * @default own
    * @enum {string}
    */
-  readonly prices?: 'own' | 'list';
+  readonly prices?: 'own' | 'current' | 'list';
 };
 export type ListDatabasesQuery = {
   /** @description Providers; `/v1/providers` lists them */

@@ -53,10 +53,10 @@ const priced = {
     .optional()
     .describe('Term of the prices; default: on_demand'),
   prices: z
-    .enum(['own', 'list'])
+    .enum(['own', 'current', 'list'])
     .optional()
     .describe(
-      'own (default): the prices of the organization, and list prices where it has none. list: list prices',
+      'own (default): what the organization pays. current: the same for a cluster created today, where a provider leaves older machines at their price. list: list prices',
     ),
 };
 
@@ -266,6 +266,12 @@ const costedMachine = z.looseObject({
   id: z.int(),
   name: z.string().nullable(),
   price: z.number().nullable().describe('Of one node per minute; null if it is unknown'),
+  price_source: z
+    .string()
+    .nullable()
+    .describe(
+      'current: the list price; creation: that of the creation of the cluster, an estimate; book: an own price',
+    ),
   count: z.int().describe('Nodes: shards × replicas'),
   reason: z.string().nullable().describe('Why the price is unknown'),
 });

@@ -45,7 +45,7 @@ export interface McpOptions {
 
 const INSTRUCTIONS = `Fleetbook lists cloud machines of many providers with their prices, and the database clusters of the
 user's organization. It is read-only. Prices are without tax, in the currency that each answer names. They are the organization's
-own prices where it has any (price_source: own), list prices otherwise, and on demand unless a call names a term; past prices are list
+own prices where it has any (price_source: book), list prices otherwise, and on demand unless a call names a term; past prices are list
 prices. Use search_machines to filter machines, recommend_machine to get the cheapest machine that fits at each provider, with
 storage, traffic and addresses, and compare_prices to compare providers, with past prices. cluster_cost states what clusters cost,
 and cheaper_machines finds machines that cost less for a cluster. cluster_versions states engine and version of clusters, and when

@@ -19,6 +19,7 @@ import { increment, nameOf, type RowOf } from '../connection/statements.ts';
 import { lockOrganizations } from '../organizations.ts';
 import { minutePrice } from '../schema/shared-columns.ts';
 import {
+  clusters,
   databasePlanPrices,
   databasePlans,
   diskTypes,
@@ -34,6 +35,7 @@ import {
 } from '../schema.ts';
 import type { SourceStatus } from '../sources.ts';
 import { RAISE } from '../versions.ts';
+import { storeCreationPrices } from './creation-prices.ts';
 
 export async function storedCurrency(db: Database): Promise<string | undefined> {
   const [row] = await db.select({ currency: lineage.currency }).from(lineage);
@@ -132,6 +134,9 @@ export async function changeCurrency(
   if (from !== undefined && !(await restateFixedPrices(db, from, priceOf)))
     return { outcome: 'no rate', currencies: [from] };
   await db.execute(sql`${RAISE.region} where ${regions.organizationId} is null`);
+  // The history of prices has just been converted.
+  await db.update(clusters).set({ creationAsOf: null });
+  await storeCreationPrices(db, sql`true`, new Date().toISOString());
   await db.execute(RAISE.clusters);
   await db.update(lineage).set({ currency, providersVersion: increment(lineage.providersVersion) });
   await db.execute(sql`commit`);

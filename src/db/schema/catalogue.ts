@@ -10,6 +10,8 @@ export const providers = pgTable('providers', (c) => ({
   name: c.text('name').notNull().unique(),
   /** True once a catalogue lists machines of the provider. `/v1/providers` omits those that only clusters, or plans of databases, name. */
   listed: c.boolean('listed').notNull().default(false),
+  /** Price changes from this time on leave existing machines alone, see docs/decisions/0103. Null: they apply to all. */
+  keepsPricesSince: instant('keeps_prices_since'),
 }));
 
 /** `version` is the version of the region's document. The publisher still has to publish it if `published_version` is lower. */

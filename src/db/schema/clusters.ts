@@ -1,3 +1,4 @@
+import { CREATION_REASONS } from '../../domain/prices/creation-price.ts';
 import { foreignKey, index, pgTable, primaryKey, sql, unique, uniqueIndex } from '../connection/drizzle.ts';
 import { machines, regions } from './catalogue.ts';
 import { organizations, users } from './organizations.ts';
@@ -53,6 +54,14 @@ export const clusters = pgTable(
     /** The end of this version's support that the source itself states. */
     endOfLife: c.date('end_of_life', { mode: 'string' }),
     createdAt: c.timestamp('created_at', { withTimezone: false, precision: 6, mode: 'string' }).notNull(),
+    /** Since when it has its machine: since its creation, or a change of the machine. Never in the future. */
+    machineSince: instant('machine_since').notNull().defaultNow(),
+    /** The list price of its machine on demand at `creation_as_of`, and the monthly cap. See docs/decisions/0103. */
+    creationPrice: minutePrice('creation_price'),
+    creationCap: c.numeric('creation_cap'),
+    creationAsOf: instant('creation_as_of'),
+    /** Why the price is not known. */
+    creationReason: c.text('creation_reason', { enum: CREATION_REASONS }),
     missedRuns: c.smallint('missed_runs').notNull().default(0),
     retiredAt: instant('retired_at'),
     /** The run that added it. */

@@ -2,6 +2,7 @@
 import { LRUCache } from 'lru-cache';
 import { databaseOn, inOrganization } from '../../db/connection/client.ts';
 import { readCursor } from '../../http/protocol/page-cursor.ts';
+import { Problem } from '../../http/protocol/problem.ts';
 import {
   bookFor,
   candidatesOfIndex,
@@ -18,6 +19,7 @@ import {
   readOrganization,
   readPriceHistory,
   type SearchState,
+  type StoredCluster,
   type WantedSaving,
 } from '../../market/market.ts';
 import { type Answer, type MaybePromise, type Tier, Unavailable } from '../../snapshot/document/answer.ts';
@@ -120,11 +122,20 @@ export function costsReader({ documents, catalogue, books, memoryLimit, now = Da
   }
 
   return {
-    async cost(organizationId: number, slug: string, question: PriceQuestion): Promise<Answer | undefined> {
+    async cost(
+      organizationId: number,
+      slug: string,
+      question: PriceQuestion,
+    ): Promise<Answer | Problem | undefined> {
       const found = await read(organizationId, (db) =>
         readOneCluster(db, organizationId, { slug }, question, now()),
       );
-      return found && answerOf(found.marks, jsonBody(costDocument(found.cluster, found.machine, question)));
+      if (!found) return undefined;
+      const { cluster, machine, marks } = found;
+      return (
+        beforeCreation(cluster, { at: question.at }) ??
+        answerOf(marks, jsonBody(costDocument(cluster, machine, question)))
+      );
     },
 
     async alternatives(
@@ -179,13 +190,17 @@ export function costsReader({ documents, catalogue, books, memoryLimit, now = Da
       slug: string,
       given: Omit<PriceQuestion, 'at'>,
       span: TimeSpan,
-    ): Promise<Answer | undefined> {
+    ): Promise<Answer | Problem | undefined> {
       const question = { ...given, at: undefined };
       return read(organizationId, async (db) => {
         const found = await readOneCluster(db, organizationId, { slug }, question, now());
         if (!found) return undefined;
         const { cluster, machine, entries, marks } = found;
-        const from = span.from ?? cluster.createdAt;
+        const problem = beforeCreation(cluster, { ...span });
+        if (problem) return problem;
+        // A creation in the future counts as one of now.
+        const from =
+          span.from ?? earliest(cluster.createdAt, new Date(now()).toISOString().replace('Z', '000Z'));
         const prices = await readPriceHistory(db, machine.stored.id, from);
         const asked = { question, entries, span: { ...span, from } };
         const steps = costHistory(cluster, machine.stored, prices, asked);
@@ -193,6 +208,24 @@ export function costsReader({ documents, catalogue, books, memoryLimit, now = Da
       });
     },
   };
+}
+
+const earliest = (one: string, other: string): string => (Date.parse(one) <= Date.parse(other) ? one : other);
+
+/** Returns the problem of the first time before the creation of the cluster; undefined if there is none. */
+function beforeCreation(
+  { slug, createdAt }: Pick<StoredCluster, 'slug' | 'createdAt'>,
+  times: Readonly<Record<string, string | undefined>>,
+): Problem | undefined {
+  const [parameter, time] =
+    Object.entries(times).find(([, time]) => time !== undefined && time < createdAt) ?? [];
+  if (parameter === undefined) return undefined;
+  return new Problem(400, {
+    type: 'urn:fleetbook:problem:before-creation',
+    title: 'Before creation',
+    detail: `The query parameter "${parameter}" is ${time}, and the cluster ${slug} was created at ${createdAt}: it cost nothing before. Ask for ${createdAt} or later.`,
+    members: { parameter, created_at: createdAt },
+  });
 }
 
 /** Returns an answer that states the oldest time of its inputs. @param other of inputs that the marks do not name; null: there are none */

@@ -56,6 +56,25 @@ export const shownPrice = ({ price, list, source, entry }: Price) => ({
   monthly_cap: numberOf(price?.monthlyCap),
 });
 
+function shownCreation({ createdAt, creation }: StoredCluster): CostDocument['creation'] {
+  const {
+    price = null,
+    monthlyCap = null,
+    asOf = null,
+    reason = 'before_history',
+    keptSince = null,
+  } = creation ?? {};
+  return {
+    created_at: createdAt,
+    price: numberOf(price),
+    monthly_cap: numberOf(monthlyCap),
+    as_of: asOf,
+    estimate: true,
+    kept_since: keptSince,
+    reason,
+  };
+}
+
 function machinePart(machine: PricedMachine, cost: ClusterCost): MachinePart {
   const { stored, reason } = machine;
   return {
@@ -83,6 +102,7 @@ export function costDocument(
     ...shownQuestion(question),
     shards: cluster.shards,
     replicas: cluster.replicas,
+    creation: shownCreation(cluster),
     machine: machinePart(machine, cost),
     disks: cluster.disks.map(({ type, size, unit }, i) => {
       const amount = cost.disks[i] ?? null;
@@ -163,6 +183,7 @@ export function shownCost({
     provider,
     region: { name: region.name, code: region.code },
     machine: { id: machine.stored.id, name: machine.stored.name },
+    price_source: machine.source,
     nodes,
     ...shownTotal(known, isComplete),
   };
@@ -219,7 +240,7 @@ function shownAlternative(
       ...machine,
       ...shownPrice(priced),
       price: Number(node.price),
-      price_source: priced.source ?? 'list',
+      price_source: priced.source ?? 'current',
     },
     ...shownAmount(amount),
     saving_per_month: shownMonth(saving),

@@ -2,6 +2,8 @@
 import { bookForTerm, type PriceBookEntry } from '../../domain/prices/price-book.ts';
 import {
   clusterCost,
+  keptPrice,
+  type NodePrice,
   type Price,
   type PriceHistory,
   type PriceQuestion,
@@ -36,11 +38,13 @@ export function costHistory(
   history: PriceHistory,
   { question, entries, span }: Asked,
 ): CostStep[] {
-  const own = question.prices === 'own' ? entries : [];
-  const times = boundaries(history, own, span);
+  const own = question.prices === 'list' ? [] : entries;
+  const { price: kept = null, keptSince = null } = cluster.creation ?? {};
+  const times = boundaries(history, own, span, kept === null ? null : keptSince);
   const steps: CostStep[] = [];
   for (const [i, from] of times.entries()) {
-    const price = priceAt(machine, history, { ...question, at: from }, own);
+    const asked = { ...question, at: from };
+    const price = priceAt(machine, history, asked, own, keptPrice(cluster.creation, asked, Date.parse(from)));
     const { known, isComplete } = clusterCost(cluster, price.price);
     const step = { ...shownPrice(price), ...shownTotal(known, isComplete) };
     const to = times[i + 1] ?? span.to ?? null;
@@ -57,6 +61,7 @@ function boundaries(
   { prices, terms }: PriceHistory,
   entries: readonly PriceBookEntry[],
   { from, to }: Begun,
+  keptSince: string | null,
 ) {
   const begins = [...prices, ...terms].map((row) => row.from).sort();
   const [first = from] = begins;
@@ -64,10 +69,13 @@ function boundaries(
   const changes = [
     ...begins,
     ...prices.flatMap((row) => row.to ?? []),
+    ...(keptSince === null ? [] : [keptSince]),
     ...entries.flatMap((entry) => [entry.from, entry.to ?? []].flat().map(withMicroseconds)),
   ];
   const isInside = (time: string) => time >= start && (to === undefined || time < to);
-  return begins.length === 0 ? [] : [...new Set([start, ...changes].filter(isInside))].sort();
+  return begins.length === 0 && keptSince === null
+    ? []
+    : [...new Set([start, ...changes].filter(isInside))].sort();
 }
 
 const withMicroseconds = (time: string): string => new Date(time).toISOString().replace('Z', '000Z');
@@ -77,6 +85,7 @@ function priceAt(
   { prices, terms }: PriceHistory,
   { term, at }: PriceQuestion & { readonly at: string },
   entries: readonly PriceBookEntry[],
+  kept: NodePrice | undefined,
 ): Price {
   const applies = (row: { readonly from: string; readonly to: string | null }) =>
     row.from <= at && (row.to === null || row.to > at);
@@ -89,7 +98,7 @@ function priceAt(
           monthlyCap: stored?.monthly_cap?.price ?? null,
         }
       : { price: stored?.terms[term]?.price ?? null, monthlyCap: null };
-  return priceOf({ ...machine, ...list }, term, bookForTerm(entries, term, Date.parse(at)));
+  return priceOf({ ...machine, ...list }, term, bookForTerm(entries, term, Date.parse(at)), kept);
 }
 
 function isSameStep(a: Omit<CostStep, 'from' | 'to'>, b: Omit<CostStep, 'from' | 'to'>): boolean {

@@ -96,8 +96,8 @@ function termsDocument(
 
 /** A discount also lowers what the list price consists of. A fixed price has no such parts. */
 function withBook(list: ShownTerm, entry: PriceBookEntry | undefined): ShownTerm {
-  if (!entry) return { ...list, price_source: 'list' };
-  const source = { price_source: 'own', list_price: list.price } as const;
+  if (!entry) return { ...list, price_source: 'current' };
+  const source = { price_source: 'book', list_price: list.price } as const;
   if (entry.price !== undefined) {
     const price = Number(entry.price);
     return { ...list, price, recurring_price: price, upfront: null, monthly_cap: null, ...source };

@@ -16,7 +16,7 @@ import {
 } from '../../http/protocol/parameters.ts';
 import { CLUSTER_EXAMPLE, slugParameter } from '../../http/routes/clusters.ts';
 import { MACHINE_WITH_FACTS_EXAMPLE as MACHINE, MACHINE_EXAMPLE } from '../../http/routes/machines.ts';
-import { MATCHES, monthUnits, PRICE_SOURCES } from '../../market/market.ts';
+import { ASKED_PRICES, MATCHES, monthUnits } from '../../market/market.ts';
 import { type CostsReader, costsReader } from './answers.ts';
 import { type ListPrices, listPrices } from './list-prices.ts';
 import {
@@ -71,13 +71,13 @@ const priced = {
     'reserved_1y',
   ).default('on_demand'),
   prices: wordParameter(
-    '`own`: the prices of the organization, and list prices where it has none. `list`: list prices',
-    PRICE_SOURCES,
-    'list',
+    '`own`: what the organization pays: its price book, else the price of the creation of a cluster if the provider keeps it, else the current one. `current`: without prices of creations. `list`: list prices alone',
+    ASKED_PRICES,
+    'current',
   ).default('own'),
 };
 const at = pastTime(
-  'The time of the prices. The clusters are those of today: their number and size do not change',
+  'The time of the prices. The clusters are those of today: their number and size do not change. For one cluster, not before its creation',
 );
 const cursor = cursorParameter(2000, 'ui30kDosMjU1MDAwMCBjbHVzdGVyLXRlc3Q');
 
@@ -103,7 +103,7 @@ const alternativeParameters = {
 const historyParameters = {
   slug: slugParameter,
   ...priced,
-  from: pastTime('Begin of the history; the creation of the cluster unless given'),
+  from: pastTime('Begin of the history, not before the creation of the cluster; the creation unless given'),
   to: pastTime('End of the history'),
 };
 
@@ -204,8 +204,8 @@ function priceOperations(prices: ListPrices): Operation[] {
           'false',
         ),
         prices: wordParameter(
-          '`own`: those of the price book of the organization where an entry applies, else list prices',
-          ['own', 'list'],
+          '`own` and `current`: those of the price book of the organization where an entry applies, else list prices. `list`: list prices',
+          ASKED_PRICES,
           'own',
         ).default('own'),
       },
@@ -220,7 +220,7 @@ function priceOperations(prices: ListPrices): Operation[] {
         extension: true,
       },
       read: (values, { organizationId }) =>
-        prices.terms(values.id, values.history === 'true', organizationId, values.prices === 'own'),
+        prices.terms(values.id, values.history === 'true', organizationId, values.prices !== 'list'),
       // Own prices differ by organization.
       shared: false,
     }),
@@ -256,7 +256,7 @@ const SUM = { ...AMOUNT, known_per_minute: 0.0048, known_per_month: 210.24, comp
 const PRICE = {
   price: 0.0016,
   list_price: 0.0016,
-  price_source: 'list',
+  price_source: 'current',
   entry: null,
   monthly_cap: null,
 } as const;
@@ -267,6 +267,15 @@ const COST_EXAMPLE: CostDocument = {
   at: null,
   shards: 3,
   replicas: 1,
+  creation: {
+    created_at: '2026-03-01T04:17:02.114392Z',
+    price: 0.0015,
+    monthly_cap: null,
+    as_of: '2026-03-01T04:17:02.114392Z',
+    estimate: true,
+    kept_since: null,
+    reason: null,
+  },
   machine: {
     ...machine,
     name: 'm5.large',
@@ -294,6 +303,7 @@ const LIST_EXAMPLE: CostsDocument = {
       provider,
       region,
       machine: { id: machine.id, name: 'm5.large' },
+      price_source: 'current',
       nodes: 3,
       ...SUM,
     },

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { CREATION_REASONS, PRICE_SOURCES } from '../../domain/prices/creation-price.ts';
 import { PRICE_TERMS } from '../../domain/prices/term.ts';
 import { named } from '../../http/openapi-schemas.ts';
 import {
@@ -14,15 +15,15 @@ import {
   priceAtTerm,
   text,
 } from '../../http/schemas.ts';
-import { MATCHES, PRICE_SOURCES, REASONS } from '../../market/market.ts';
+import { ASKED_PRICES, MATCHES, REASONS } from '../../market/market.ts';
 
 const { provider, region } = clusterSchema.shape;
 
 const questionFields = {
   term: documented(z.enum(PRICE_TERMS), { description: 'Term of the machines’ prices' }),
-  prices: documented(z.enum(PRICE_SOURCES), {
+  prices: documented(z.enum(ASKED_PRICES), {
     description:
-      '`own`: the prices of the organization, and list prices where it has none; `list`: list prices',
+      '`own`: what the organization pays: the price book, else the price of the creation if the provider keeps it, else the current one; `current`: without prices of creations; `list`: list prices alone',
   }),
 };
 const at = orNull(z.string(), 'The time of the prices; null for now');
@@ -54,7 +55,10 @@ const shownPriceFields = {
     'Price of one node per minute at the term, as the organization pays it, or the list price with `prices=list`; null if it is unknown',
   ),
   list_price: orNull(z.number(), 'The list price of the same term; null if it is unknown'),
-  price_source: orNull(z.enum(PRICE_SOURCES), 'Whose price it is; null if it is unknown'),
+  price_source: orNull(
+    z.enum(PRICE_SOURCES),
+    'Which price it is: `current`, the list price of now or of `at`; `creation`, that of the creation of the cluster; `book`, one of the price book. Null if it is unknown',
+  ),
   entry: orNull(z.number(), 'Id of the entry of the price book that gave the price'),
   monthly_cap: orNull(
     z.number(),
@@ -86,6 +90,37 @@ export const machinePartSchema = named(
   }),
 );
 
+const creationSchema = documented(
+  z.strictObject({
+    created_at: instant('When the cluster was created, as its source states it'),
+    price: orNull(
+      z.number(),
+      'List price per minute of one node on demand, from the history of Fleetbook; null if it is unknown',
+    ),
+    monthly_cap: orNull(
+      z.number(),
+      'The most that a month of one node cost then; null if there is none or it is unknown',
+    ),
+    as_of: orNull(
+      z.string(),
+      'The time whose price it is: the creation, a later change of the machine, or the last moment before `kept_since`',
+    ),
+    estimate: documented(z.literal(true), { description: 'Fleetbook does not know the bill' }),
+    kept_since: orNull(
+      z.string(),
+      'The provider leaves existing machines at their price since then; null: price changes apply to all machines',
+    ),
+    reason: orNull(
+      z.enum(CREATION_REASONS),
+      'Why the price is unknown. `before_history`: the history of the machine begins later; `no_price`: it had none then; `not_listed`: no catalogue lists the machine',
+    ),
+  }),
+  {
+    description:
+      'The price when the cluster was created. `price_source` of the machine says whether it counts',
+  },
+);
+
 export const costSchema = named(
   'ClusterCost',
   z.strictObject({
@@ -94,6 +129,7 @@ export const costSchema = named(
     at,
     shards: count('Number of shards'),
     replicas: count('Replicas of each shard'),
+    creation: creationSchema,
     machine: machinePartSchema,
     disks: documented(
       z.array(
@@ -144,6 +180,7 @@ export const costsSchema = named(
             id: id('Machine id'),
             name: orNull(z.string(), 'Name at the provider; null if it is unknown'),
           }),
+          price_source: shownPriceFields.price_source,
           nodes: count('Shards × replicas'),
           ...sum,
         }),
@@ -181,7 +218,7 @@ const alternative = named(
     machine: machineWithFactsSchema.extend({
       price: priceAtTerm,
       list_price: shownPriceFields.list_price,
-      price_source: documented(z.enum(PRICE_SOURCES), { description: 'Whose price it is' }),
+      price_source: documented(z.enum(PRICE_SOURCES), { description: 'Which price it is; never `creation`' }),
       entry: shownPriceFields.entry,
       monthly_cap: shownPriceFields.monthly_cap,
     }),
@@ -263,9 +300,9 @@ export const termsSchema = named(
             documented(z.string(), { format: 'date-time' }),
             'Since when: with `history=true` of this term; otherwise of the latest change of any term, and null on demand',
           ),
-          price_source: documented(z.enum(['own', 'list']).exactOptional(), {
+          price_source: documented(z.enum(['book', 'current']).exactOptional(), {
             description:
-              'Whether the amounts are of the price book of the organization. Absent if no entry of a book applies now, and with `prices=list`',
+              'Whether the amounts are of the price book of the organization or current list prices. Absent if no entry of a book applies now, and with `prices=list`',
           }),
           list_price: documented(listPrice.exactOptional(), {
             description: 'The list price of the same term, if `price` is an own one',

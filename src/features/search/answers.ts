@@ -112,8 +112,8 @@ function machineDocument(
   // Without a price it has no source of one.
   if (machine.price === undefined || !book) return machine;
   return entryOf(priced, row)
-    ? { ...machine, price_source: 'own', list_price: listPriceOf(priced, row) }
-    : { ...machine, price_source: 'list' };
+    ? { ...machine, price_source: 'book', list_price: listPriceOf(priced, row) }
+    : { ...machine, price_source: 'current' };
 }
 
 /** Returns the version of the index, or one of the index with the entries that apply. */

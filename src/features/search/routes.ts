@@ -22,6 +22,7 @@ import { availableParameter, placeParameters } from '../../http/protocol/place-p
 import { Problem, unavailable } from '../../http/protocol/problem.ts';
 import { MACHINE_WITH_FACTS_EXAMPLE as MACHINE } from '../../http/routes/machines.ts';
 import {
+  ASKED_PRICES,
   type Filters,
   GIGABYTE,
   MACHINE_FIELDS,
@@ -64,8 +65,8 @@ const shared = {
   cpu_kind: wordParameter('Dedicated or shared cpu', ['dedicated', 'shared'], 'dedicated').optional(),
 };
 const prices = wordParameter(
-  'Prices of the answer. `own`: those of the price book of the organization where an entry applies, else list prices',
-  ['own', 'list'],
+  'Prices of the answer. `own` and `current`: those of the price book of the organization where an entry applies, else list prices. `list`: list prices',
+  ASKED_PRICES,
   'own',
 ).default('own');
 const cursor = cursorParameter(100, 'ui30kDosgwp3QVc1Gz-DCndBVzUbPwAAAAAAAPA_cTdZRjNuWGs');
@@ -231,8 +232,8 @@ function searchOperations(answers: SearchAnswers): Operation[] {
 }
 
 /** Returns whose own prices the answer has. */
-const ownerOf = (prices: 'own' | 'list', { organizationId }: Grant): number | undefined =>
-  prices === 'own' ? organizationId : undefined;
+const ownerOf = (prices: (typeof ASKED_PRICES)[number], { organizationId }: Grant): number | undefined =>
+  prices === 'list' ? undefined : organizationId;
 
 async function orProblem(read: () => MaybePromise<Answer | Problem>): Promise<Answer | Problem> {
   try {

@@ -33,7 +33,7 @@ const machine = named(
     term: documented(z.enum(TERMS).exactOptional(), {
       description: 'The term of the request, unless it is `on_demand`',
     }),
-    price_source: documented(z.enum(['own', 'list']).exactOptional(), {
+    price_source: documented(z.enum(['book', 'current']).exactOptional(), {
       description:
         'Whether `price` is of the price book of the organization, or the list price. Absent if no entry of a book applies now, and with `prices=list`',
     }),

@@ -10,6 +10,7 @@ import { DISKS_AGGREGATE, IS_PUBLISHED } from '../../db/published-rows.ts';
 import type { ClusterDocument } from '../../domain/cluster.ts';
 import type { MemoryUnit } from '../../domain/machine.ts';
 import type { MachineFacts } from '../../domain/machine-facts.ts';
+import type { CreationPrice } from '../../domain/prices/creation-price.ts';
 import type { PriceBookEntry, SelectedMachine } from '../../domain/prices/price-book.ts';
 import type { PriceTerm, StoredTerms } from '../../domain/prices/term.ts';
 import { BOOK_ENTRY_JSON } from '../../snapshot/document/load.ts';
@@ -23,6 +24,7 @@ export interface StoredCluster
   readonly sourceId: string;
   /** RFC 3339 in UTC with microseconds. */
   readonly createdAt: string;
+  readonly creation: CreationPrice | null;
 }
 
 /** Selects one cluster. */
@@ -31,6 +33,10 @@ export type OneCluster = { readonly slug: string } | { readonly id: number };
 /** Rows of a statement: their parse takes a few milliseconds. */
 const CLUSTERS_AT_ONCE = 500;
 const MACHINES_AT_ONCE = 1000;
+
+const CREATION = sql`case when c.creation_as_of is not null then json_build_object(
+  'price', c.creation_price::text, 'monthlyCap', c.creation_cap::text, 'asOf', ${rfc3339(sql`c.creation_as_of`, 'us')},
+  'reason', c.creation_reason, 'keptSince', ${rfc3339(sql`p.keeps_prices_since`, 'us')}) end`;
 
 /** Yields the clusters of an organization in groups. Between two groups the event loop runs other work. */
 export async function* readClusters(
@@ -55,7 +61,7 @@ export async function* readClusters(
       select c.id, c.slug, c.name, c.status, c.shards, c.replicas, c.machine_id as "machineId", c.source_id as "sourceId",
         json_build_object('id', p.id, 'name', p.name) as provider,
         json_build_object('id', r.id, 'name', r.name, 'code', r.code) as region, coalesce(of_page.disks, '[]') as disks,
-        to_char(c.created_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "createdAt"
+        to_char(c.created_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "createdAt", ${CREATION} as creation
       from page c join regions r on r.id = c.region_id join providers p on p.id = r.provider_id
       left join of_page on of_page.cluster_id = c.id
       order by c.slug`);

@@ -1,8 +1,9 @@
 /** What all clusters of an organization cost: the one calculation behind the API, the console, previews and webhooks. */
 import type { Database } from '../../db/connection/connect.ts';
 import { Slice } from '../../domain/event-loop.ts';
+import type { CreationPrice } from '../../domain/prices/creation-price.ts';
 import { type BookForTerm, nextChange, type PriceBookEntry } from '../../domain/prices/price-book.ts';
-import { type Amount, clusterCost, machineAmount, NOTHING, sum } from './cost.ts';
+import { type Amount, clusterCost, machineAmount, NOTHING, type NodePrice, sum } from './cost.ts';
 import {
   type Marked,
   type Marks,
@@ -15,7 +16,7 @@ import {
   type StoredCluster,
   type StoredMachine,
 } from './inputs.ts';
-import { bookFor, type Price, type PriceQuestion, priceOf } from './prices.ts';
+import { bookFor, keptPrice, type Price, type PriceQuestion, priceOf } from './prices.ts';
 
 /** Clusters of one region share it. */
 export type Where = Pick<StoredCluster, 'provider' | 'region'>;
@@ -31,6 +32,8 @@ export interface SummedCluster {
   /** The sum of its disks with a known price. */
   readonly disks: Amount;
   readonly knowsDisks: boolean;
+  /** Null unless its provider keeps the price of the creation. Equal ones share one object. */
+  readonly creation: CreationPrice | null;
 }
 
 /** Everything that the costs of an organization's clusters depend on. */
@@ -121,7 +124,8 @@ export async function readOneCluster(
       cluster.sourceId,
     ]);
     const book = bookFor(inputs.entries, question, now);
-    return { cluster, machine: pricedMachine(cluster.machineId, inputs, book), ...inputs };
+    const kept = keptPrice(cluster.creation, question, now);
+    return { cluster, machine: pricedMachine(cluster.machineId, inputs, book, kept), ...inputs };
   }
   return undefined;
 }
@@ -149,13 +153,22 @@ async function withMachines(
 export function clusterSummer(): (row: StoredCluster) => SummedCluster {
   const wheres = new Map<number, Where>();
   const ofDisks = new Map<string, Pick<SummedCluster, 'disks' | 'knowsDisks'>>();
-  return ({ id, slug, name, provider, region, machineId, ...size }) => {
+  const creations = new Map<string, CreationPrice>();
+  const kept = (creation: CreationPrice | null) => {
+    if (creation === null || creation.keptSince === null || creation.price === null) return null;
+    const key = `${creation.price} ${creation.monthlyCap} ${creation.asOf} ${creation.keptSince}`;
+    const found = creations.get(key) ?? creation;
+    creations.set(key, found);
+    return found;
+  };
+  return ({ id, slug, name, provider, region, machineId, creation, ...size }) => {
     const where = wheres.get(region.id) ?? { provider, region };
     wheres.set(region.id, where);
     const key = JSON.stringify([size.shards, size.replicas, size.disks]);
     const disks = ofDisks.get(key) ?? disksOf(size);
     ofDisks.set(key, disks);
-    return { id, slug, name, where, machineId, nodes: size.shards * size.replicas, ...disks };
+    const nodes = size.shards * size.replicas;
+    return { id, slug, name, where, machineId, nodes, ...disks, creation: kept(creation) };
   };
 }
 
@@ -173,10 +186,11 @@ export function pricedMachine(
   id: number,
   { machines, time }: Pick<OrganizationInputs, 'machines' | 'time'>,
   book: BookForTerm,
+  kept?: NodePrice,
 ): PricedMachine {
   const stored = machines.get(id);
   if (!stored) throw new Error('unreachable: an organization sees the machines of its clusters');
-  return { stored, ...priceOf(stored, time.term, book) };
+  return { stored, ...priceOf(stored, time.term, book, kept) };
 }
 
 export interface CostOfCluster {
@@ -204,7 +218,7 @@ export interface OrganizationCosts {
   /** The most expensive first. */
   readonly providers: readonly (Total & Pick<Where, 'provider'>)[];
   readonly regions: readonly (Total & Where)[];
-  /** Milliseconds since the epoch: an entry of the price book begins or ends then. */
+  /** Milliseconds since the epoch: an entry of the price book begins or ends then, or a provider begins to keep prices. */
   readonly until: number;
 }
 
@@ -215,7 +229,7 @@ export async function organizationCosts(
   now: number,
 ): Promise<OrganizationCosts> {
   const book = bookFor(inputs.entries, question, now);
-  const priced = new Map<number, PricedMachine>();
+  const priced = new Map<string, PricedMachine>();
   const amounts = new Map<string, Amount | null>();
   // Clusters of one cost stay in the order of their slugs.
   const byCost = new Map<bigint, CostOfCluster[]>();
@@ -223,10 +237,12 @@ export async function organizationCosts(
   const slice = new Slice();
   for (const cluster of inputs.clusters) {
     if (slice.isOver) await slice.next();
-    const { machineId, nodes, where } = cluster;
-    const machine = priced.get(machineId) ?? pricedMachine(machineId, inputs, book);
-    priced.set(machineId, machine);
-    const key = `${machineId} ${nodes}`;
+    const { machineId, nodes, where, creation } = cluster;
+    const kept = keptPrice(creation, question, now);
+    const priceKey = kept ? `${machineId} ${kept.price} ${kept.monthlyCap}` : `${machineId}`;
+    const machine = priced.get(priceKey) ?? pricedMachine(machineId, inputs, book, kept);
+    priced.set(priceKey, machine);
+    const key = `${priceKey} ${nodes}`;
     const amount = amounts.get(key) ?? (machine.price && machineAmount(machine.price, nodes));
     amounts.set(key, amount);
     const known = sum([amount ?? NOTHING, cluster.disks]);
@@ -239,8 +255,18 @@ export async function organizationCosts(
     add(ofRegion, { clusters: 1, incomplete: cost.isComplete ? 0 : 1, ...known });
   }
   const costs = [...byCost].sort(([a], [b]) => (a > b ? -1 : 1)).flatMap(([, alike]) => alike);
-  const until = question.at === undefined ? nextChange(inputs.entries, now) : undefined;
-  return { costs, ...totalsOf(sums), until: until ?? Number.POSITIVE_INFINITY };
+  return {
+    costs,
+    ...totalsOf(sums),
+    until: question.at === undefined ? validUntil(inputs, now) : Number.POSITIVE_INFINITY,
+  };
+}
+
+/** Returns when an entry of the book begins or ends next, or a provider begins to keep prices (ms). */
+function validUntil({ entries, clusters }: OrganizationInputs, now: number): number {
+  const kept = new Set(clusters.flatMap(({ creation }) => creation?.keptSince ?? []));
+  const times = [...kept].map((since) => Date.parse(since)).filter((since) => since > now);
+  return Math.min(nextChange(entries, now) ?? Number.POSITIVE_INFINITY, ...times);
 }
 
 interface Sum {

@@ -1,4 +1,8 @@
-/** The price of a machine for an organization: the list price of a term, and what the price book makes of it. Pure. */
+/**
+ * The price of a machine for an organization: the list price of a term, or that of the creation of a cluster, and what the price book
+ * makes of it. Pure.
+ */
+import { type CreationPrice, isKept, type PriceSource } from '../../domain/prices/creation-price.ts';
 import {
   type BookForTerm,
   bookForTerm,
@@ -9,11 +13,14 @@ import type { PriceTerm } from '../../domain/prices/term.ts';
 import { type NodePrice, nodePrice, nodePriceBy } from './cost.ts';
 import type { PriceTime, StoredMachine } from './inputs.ts';
 
-export const PRICE_SOURCES = ['list', 'own'] as const;
+/**
+ * The prices that a request asks for. `own`: what the organization pays, by its price book, else the price of a cluster's creation if its
+ * provider keeps that, else the list price. `current`: the same without prices of creations. `list`: list prices alone.
+ */
+export const ASKED_PRICES = ['own', 'current', 'list'] as const;
 
 export interface PriceQuestion extends PriceTime {
-  /** `own`: the organization's prices where it has any, list prices otherwise. */
-  readonly prices: (typeof PRICE_SOURCES)[number];
+  readonly prices: (typeof ASKED_PRICES)[number];
 }
 
 /** What the organization pays now, on demand. */
@@ -29,7 +36,7 @@ export interface Price {
   readonly price: NodePrice | null;
   /** The list price of the same term; null if it is unknown. */
   readonly list: NodePrice | null;
-  readonly source: PriceQuestion['prices'] | null;
+  readonly source: PriceSource | null;
   /** The entry of the price book that gave the price. */
   readonly entry: number | null;
   readonly reason: Reason | null;
@@ -41,12 +48,28 @@ export function bookFor(
   { term, prices, at }: PriceQuestion,
   now: number,
 ): BookForTerm {
-  return bookForTerm(prices === 'own' ? entries : [], term, at === undefined ? now : Date.parse(at));
+  return bookForTerm(prices === 'list' ? [] : entries, term, at === undefined ? now : Date.parse(at));
 }
 
-/** Returns the price of a stored machine. */
-export function priceOf(machine: SelectedMachine & ListPrice, term: PriceTerm, book: BookForTerm): Price {
-  return withBook(machine, listPriceOf(machine, term), term, book);
+/** Returns the price of a cluster's creation, if its provider still charges it at the time of the question. */
+export function keptPrice(
+  creation: CreationPrice | null,
+  { term, prices, at }: PriceQuestion,
+  now: number,
+): NodePrice | undefined {
+  if (creation === null || prices !== 'own') return undefined;
+  if (!isKept(creation, term, at === undefined ? now : Date.parse(at))) return undefined;
+  return nodePrice(creation.price ?? '0', creation.monthlyCap);
+}
+
+/** Returns the price of a stored machine. @param kept the price of the creation of its cluster, if its provider keeps it */
+export function priceOf(
+  machine: SelectedMachine & ListPrice,
+  term: PriceTerm,
+  book: BookForTerm,
+  kept?: NodePrice,
+): Price {
+  return withBook(machine, listPriceOf(machine, term), term, { book, kept });
 }
 
 type ListPrice = Pick<StoredMachine, 'isListed' | 'price' | 'monthlyCap'>;
@@ -69,14 +92,15 @@ function withBook(
   machine: SelectedMachine,
   list: NodePrice | Reason,
   term: PriceTerm,
-  book: BookForTerm,
+  { book, kept }: { readonly book: BookForTerm; readonly kept: NodePrice | undefined },
 ): Price {
   // A fixed price adds no term that the provider does not sell.
   if (typeof list === 'string' && term !== 'on_demand') return unknownPrice(list);
   const entry = book.entryOf(machine);
   const known = typeof list === 'string' ? null : list;
+  if (!entry && kept) return { price: kept, list: known, source: 'creation', entry: null, reason: null };
   const price = nodePriceBy(known, entry);
   if (price !== null)
-    return { price, list: known, source: entry ? 'own' : 'list', entry: entry?.id ?? null, reason: null };
+    return { price, list: known, source: entry ? 'book' : 'current', entry: entry?.id ?? null, reason: null };
   return unknownPrice(typeof list === 'string' ? list : 'no_price');
 }

@@ -121,7 +121,8 @@ async function bestMachines(
     const bestOf = new Map<string, Cheaper<RegionCandidate> | undefined>();
     for (const { cost, machine } of inRegion) {
       const { nodes } = cost.cluster;
-      const key = `${machine.id} ${nodes}`;
+      // Clusters of one machine pay different prices if their provider left some at older ones.
+      const key = `${machine.id} ${machine.node.price} ${machine.node.monthlyCap} ${nodes}`;
       if (!bestOf.has(key)) bestOf.set(key, cheaperMachines(machine, nodes, ranked, BEST)[0]);
       const best = bestOf.get(key);
       if (best) found.set(cost, best);

@@ -96,7 +96,8 @@ type TrafficPrices = Map<string, Set<string>>;
  */
 export const adapter: CatalogueAdapter = {
   id: 'hetzner',
-  provider: { id: 5, name: 'Hetzner' },
+  // "This applies exclusively to new orders and rescales of existing servers", announced in May 2026 for 15 June.
+  provider: { id: 5, name: 'Hetzner', keepsPricesSince: '2026-06-15T00:00:00Z' },
   baseUrl: 'https://api.hetzner.cloud',
   endpoints: ['/v1/locations', '/v1/server_types', PRICING],
   credentials: 'bearer',
@@ -107,7 +108,8 @@ export const adapter: CatalogueAdapter = {
   notes:
     'Hetzner caps the bill at a monthly price, which Fleetbook reads. Without it, the hourly price times 730 hours would ' +
     'overstate the month by 15 to 22 %, for `cpx11` by 19 %. The price of an address is its monthly one, for the same reason. ' +
-    'The currency is that of the project’s owner, euros or US dollars: a run that cannot read it from `/v1/pricing` fails.',
+    'The currency is that of the project’s owner, euros or US dollars: a run that cannot read it from `/v1/pricing` fails. ' +
+    'Since 15 June 2026, price changes leave existing servers alone: a cluster costs the [price of its creation](decisions/0103-the-price-of-a-cluster-at-its-creation.md).',
 
   async *catalogue({ http, now }) {
     const locations = yield* list(http, '/v1/locations', 'locations');

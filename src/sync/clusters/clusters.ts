@@ -113,7 +113,7 @@ function clusterKind(
     saveBefore: (db, decision) => saveClusters(db, decision, sourceId),
 
     async write(db, { diff: { added, changed: differing } }, { runId, now }) {
-      const changed = differing + (await resolveReferences(db));
+      const changed = differing + (await resolveReferences(db, { sourceId, now }));
       for await (const { rows, taken } of slugBatches(db, untilRetired))
         await setSlugs(db, assignSlugs(rows, taken));
       const retired = await writeClusters(db, { runId, sourceId, now }, untilRetired);

@@ -3,6 +3,7 @@ import type { ConnectionDatabase } from '../../db/connection/connect.ts';
 import { alias, and, eq, gt, isNull, ne, not, pgTable, sql } from '../../db/connection/drizzle.ts';
 import { array, increment, insertInto, nameOf, selectAs } from '../../db/connection/statements.ts';
 import { lockOrganizations } from '../../db/organizations.ts';
+import { organizationsWithoutCreationPrices, storeCreationPrices } from '../../db/prices/creation-prices.ts';
 import {
   clusters,
   disks,
@@ -31,10 +32,14 @@ const places = pgTable('cluster_places', (c) => ({
  * Locks the organizations for the rest of the transaction, then finds or creates all references. Anti-joins find new rows, since
  * conflicts would use up ids. Returns the number of unchanged clusters with another machine or region now.
  */
-export async function resolveReferences(db: ConnectionDatabase): Promise<number> {
+export async function resolveReferences(
+  db: ConnectionDatabase,
+  { sourceId, now }: Pick<ChangedBy, 'sourceId' | 'now'>,
+): Promise<number> {
   await lockOrganizations(
     db,
-    sql`select ${d.organizationId} from ${d} union all select ${missing.organizationId} from ${missing}`,
+    sql`select ${d.organizationId} from ${d} union all select ${missing.organizationId} from ${missing}
+      union all ${organizationsWithoutCreationPrices(sourceId, now)}`,
   );
   await resolveRegions(db);
   await resolveMachines(db);
@@ -244,6 +249,25 @@ const STATED = {
   createdAt: sql`(${d.item} ->> 'createdAt')::timestamp`,
 } as const;
 
+/** A creation in the future counts as one of now. */
+const createdBy = (now: string) =>
+  sql`least((${d.item} ->> 'createdAt')::timestamp at time zone 'UTC', ${now}::timestamptz)`;
+
+/**
+ * Another machine has the price of the time of the change, as a resize has. A machine that a catalogue lists for the first time is no
+ * other machine, and a later creation is another cluster.
+ */
+function machineTimes(now: string) {
+  const isOther = sql`${d.machineId} is distinct from ${d.oldMachineId}`;
+  const wasListed = sql`exists (
+    select from ${machines} where ${machines.id} = ${d.oldMachineId} and ${machines.excludedReason} is distinct from 'unlisted')`;
+  return {
+    machineSince: sql`case when ${createdBy(now)} > ${clusters.machineSince} then ${createdBy(now)}
+      when ${isOther} and ${wasListed} then ${now}::timestamptz else ${clusters.machineSince} end`,
+    creationAsOf: sql`case when ${isOther} then null else ${clusters.creationAsOf} end`,
+  };
+}
+
 const DISKS = sql`${d} cross join lateral (
   select ordinality - 1 as position, disk #>> '{type,name}' as name, disk #>> '{type,unit}' as unit,
     (disk #>> '{type,pricePerMinute}')::numeric as price,
@@ -276,11 +300,11 @@ export async function writeClusters(
     .where(and(eq(clusters.id, d.clusterId), ne(d.slug, d.oldSlug)));
   await db
     .update(clusters)
-    .set({ ...STATED, missedRuns: 0, retiredAt: null })
+    .set({ ...STATED, ...machineTimes(now), missedRuns: 0, retiredAt: null })
     .from(d)
     .where(eq(clusters.id, d.clusterId));
   await db.execute(sql`
-    ${insertInto(clusters, { ...STATED, organizationId: d.organizationId, sourceId, sourceKey: d.sourceKey, addedBy: runId })}
+    ${insertInto(clusters, { ...STATED, machineSince: createdBy(now), organizationId: d.organizationId, sourceId, sourceKey: d.sourceKey, addedBy: runId })}
     from ${d} where ${d.isNew} order by ${d.organizationId}, ${d.sourceKey} collate "C"`);
   await db.execute(sql`
     update ${d} set ${nameOf(d.clusterId)} = ${clusters.id} from ${clusters}
@@ -288,8 +312,9 @@ export async function writeClusters(
       and ${clusters.sourceKey} = ${d.sourceKey}`);
   await writeDisks(db);
   await recordChanges(db, by);
+  const priced = await storeCreationPrices(db, sql`c.source_id = ${sourceId}`, now);
   const changed = sql`
-    select ${d.organizationId} from ${d} union select unnest(${array(retired, 'integer')})`;
+    select ${d.organizationId} from ${d} union select unnest(${array([...retired, ...priced], 'integer')})`;
   await db.execute(sql`${RAISE.clusters} where ${organizations.id} in (${changed})`);
   return retired.length;
 }

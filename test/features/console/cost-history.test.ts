@@ -5,7 +5,7 @@ import { clusterSummer } from '../../../src/market/costs/organization.ts';
 import { storedMachine } from '../../market/stored-machine.ts';
 
 const cluster = (id: number, provider: string, machineId: number, diskPrice?: number): StoredCluster => ({
-  ...{ id, slug: `c${id}`, name: `C${id}`, status: 'Active', sourceId: 's', createdAt: '' },
+  ...{ id, slug: `c${id}`, name: `C${id}`, status: 'Active', sourceId: 's', createdAt: '', creation: null },
   ...{
     region: { id: provider.length, name: 'r', code: 'r' },
     provider: { id: provider.length, name: provider },

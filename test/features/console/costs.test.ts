@@ -61,7 +61,7 @@ describe('the routes of costs', () => {
     // cx11 is capped at 6.5 a month, cx31 costs 0.03 an hour.
     expect(answer.perMonth).toBeCloseTo(2 * 6.5 + 0.03 * 730, 9);
     expect(answer.rows).toMatchObject([
-      { slug: 'events', nodes: 1, isOwn: false, disksPerMonth: 0, best: null },
+      { slug: 'events', nodes: 1, priceSource: 'current', disksPerMonth: 0, best: null },
       { slug: 'orders', nodes: 2, machine: { id: machine, name: 'cx11' }, best: { name: 'cx21' } },
     ]);
     // cx21 costs 0.02 an hour without the discount of 80 %.
@@ -96,7 +96,10 @@ describe('the routes of costs', () => {
   it('show nothing of another organization', async () => {
     const [acme, zeta] = [await costs('acme'), await costs('zeta')];
     expect(JSON.stringify(acme)).not.toContain('other');
-    expect(zeta).toMatchObject({ clusters: 1, rows: [{ slug: 'other', isOwn: false, best: null }] });
+    expect(zeta).toMatchObject({
+      clusters: 1,
+      rows: [{ slug: 'other', priceSource: 'current', best: null }],
+    });
     expect(await costs('empty')).toMatchObject({
       clusters: 0,
       perMonth: 0,

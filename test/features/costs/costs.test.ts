@@ -51,6 +51,15 @@ describe('/v1/clusters/{slug}/cost', () => {
       at: null,
       shards: 3,
       replicas: 1,
+      creation: {
+        created_at: '2022-02-14T10:11:26.567713Z',
+        price: null,
+        monthly_cap: null,
+        as_of: null,
+        estimate: true,
+        kept_since: null,
+        reason: 'before_history',
+      },
       machine: {
         id: small,
         name: 'klein-ß',
@@ -60,7 +69,7 @@ describe('/v1/clusters/{slug}/cost', () => {
         in_catalogue: true,
         price: 0.0001,
         list_price: 0.0001,
-        price_source: 'list',
+        price_source: 'current',
         entry: null,
         monthly_cap: null,
         count: 3,
@@ -351,6 +360,7 @@ it.each([
   ['/v1/clusters/cluster-test/cost/history', 'from'],
   ['/v1/clusters/cluster-test/cost/history', 'to'],
 ])('refuses times in %s?%s= that no calendar has, or that are before 1970', async (path, name) => {
+  await scene.sql`update clusters set created_at = '1970-01-01T00:00:00'`;
   await using api = await openCosts(scene);
   for (const time of TIMES) {
     const response = await api.get(`${path}?${name}=${time}`);

@@ -104,16 +104,16 @@ it('answers own prices of terms to their organization alone, and list prices on 
       (${a}, 'on_demand', null, 50, null, '2999-01-01Z')`;
   await scene.sql`update organizations set clusters_version = clusters_version + 1 where id = ${a}`;
   await scene.publisher.publishDirty();
-  await until(async () => (await terms())[0]?.price_source === 'own');
+  await until(async () => (await terms())[0]?.price_source === 'book');
   expect(await terms()).toMatchObject([
-    { term: 'on_demand', price: 0.000075, monthly_cap: 3, price_source: 'own', list_price: 0.0001 },
-    { term: 'spot', price: 0.00001, recurring_price: 0.00001, price_source: 'own', list_price: 0.00004 },
+    { term: 'on_demand', price: 0.000075, monthly_cap: 3, price_source: 'book', list_price: 0.0001 },
+    { term: 'spot', price: 0.00001, recurring_price: 0.00001, price_source: 'book', list_price: 0.00004 },
     {
       term: 'reserved_1y',
       price: 0.000375,
       recurring_price: 0.00025,
       upfront: 65.7,
-      price_source: 'own',
+      price_source: 'book',
       list_price: 0.0005,
     },
   ]);

@@ -47,19 +47,19 @@ describe('own prices', () => {
       machine: {
         price: 0.00008,
         list_price: 0.0001,
-        price_source: 'own',
+        price_source: 'book',
         entry: discount,
         per_month: 10.512,
       },
     });
     expect(await costOf(api, '?prices=list')).toMatchObject({
       prices: 'list',
-      machine: { id: small, price: 0.0001, price_source: 'list', entry: null },
+      machine: { id: small, price: 0.0001, price_source: 'current', entry: null },
     });
     expect((await costOf(api, '', 'b')).machine).toMatchObject({
       id: big,
       price: 0.01,
-      price_source: 'list',
+      price_source: 'current',
       entry: null,
     });
     const own = await api.json<CostsDocument>('/v1/costs');
@@ -98,7 +98,7 @@ describe('own prices', () => {
     const entry = await addEntry({ machine: small, price: '0.0005' });
     await using api = await openCosts(scene);
     expect(await costOf(api)).toMatchObject({
-      machine: { price: 0.0005, list_price: null, price_source: 'own', entry, in_catalogue: false },
+      machine: { price: 0.0005, list_price: null, price_source: 'book', entry, in_catalogue: false },
       complete: true,
     });
   });
@@ -265,10 +265,10 @@ describe('/v1/clusters/{slug}/alternatives', () => {
     expect(
       anywhere.map(({ machine }) => [machine.id, machine.price, machine.list_price, machine.price_source]),
     ).toEqual([
-      [ids.other, 0.0007, 0.007, 'own'],
-      [ids.dear, 0.001, 0.011, 'own'],
-      [ids.far, 0.008, 0.008, 'list'],
-      [ids.near, 0.009, 0.009, 'list'],
+      [ids.other, 0.0007, 0.007, 'book'],
+      [ids.dear, 0.001, 0.011, 'book'],
+      [ids.far, 0.008, 0.008, 'current'],
+      [ids.near, 0.009, 0.009, 'current'],
     ]);
     const list = await api.json<AlternativesDocument>(`${path}?match=size&prices=list`);
     expect(idsOf(list.anywhere)).toEqual([ids.other, ids.far, ids.near]);

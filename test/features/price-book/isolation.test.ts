@@ -47,7 +47,7 @@ const worlds = fc.record({
 
 const SEARCHES = [
   '',
-  'sort=-price',
+  'sort=-price&prices=current',
   'sort=price_per_cpu&limit=3',
   'sort=-cpu',
   'max_price=0.0019',
@@ -81,7 +81,7 @@ interface Shown {
   readonly id?: number;
   readonly name?: string;
   readonly price?: number;
-  readonly price_source?: 'own' | 'list';
+  readonly price_source?: 'book' | 'current';
   readonly list_price?: number;
 }
 
@@ -130,7 +130,7 @@ function expected(machines: readonly Machine[], book: readonly PriceBookEntry[],
     const entry = own.entryOf(machine);
     const price = Number(nodePriceBy(nodePrice(machine.price, null), entry).price);
     const source =
-      own.entries.length === 0 ? {} : { price_source: entry ? ('own' as const) : ('list' as const) };
+      own.entries.length === 0 ? {} : { price_source: entry ? ('book' as const) : ('current' as const) };
     const list = entry ? { list_price: Number(machine.price) } : {};
     const key = { price, price_per_cpu: price / cpu, cpu }[sort.replace('-', '') as 'price'];
     return { key, id: machine.id, shown: { id: machine.id, name: machine.name, price, ...source, ...list } };
@@ -252,7 +252,7 @@ async function checkRequests(
       if (again.statusCode === 200) expect(again.body).toBe(answer.body);
     }
     seen.set(path, others.set(member, { etag, body: answer.body }));
-    if (answer.body.includes('"price_source":"own"')) ownAnswers += 1;
+    if (answer.body.includes('"price_source":"book"')) ownAnswers += 1;
     if (answer.body.includes('kind: NodeOverlay')) ownFiles += 1;
     if (member === 2 || path.includes('prices=list')) expect(answer.body).not.toContain('price_source');
   }

@@ -115,7 +115,7 @@ function read({ machines, discount, nodes, plan }: Given) {
     ...{ id: 1, name: 'c', slug: 'c', status: 'Active', shards: nodes, replicas: 1, disks: [] },
     region: { id: 1, name: 'R', code: 'r' },
     provider: { id: 1, name: 'P' },
-    ...{ machineId: idOf(0), sourceId: 's', createdAt: '2026-01-01T00:00:00.000000Z' },
+    ...{ machineId: idOf(0), sourceId: 's', createdAt: '2026-01-01T00:00:00.000000Z', creation: null },
   };
   const inputs: OrganizationInputs = {
     clusters: [clusterSummer()(cluster)],

@@ -13,7 +13,7 @@ import {
   organizationCosts,
   pricedMachine,
 } from '../../../src/market/costs/organization.ts';
-import { bookFor, type PriceQuestion } from '../../../src/market/costs/prices.ts';
+import { bookFor, keptPrice, type PriceQuestion } from '../../../src/market/costs/prices.ts';
 import { runs } from '../../support/random.ts';
 import { storedMachine } from '../stored-machine.ts';
 
@@ -105,6 +105,9 @@ const cluster = (slug: string): fc.Arbitrary<StoredCluster> =>
       machine: fc.integer({ min: 1, max: 5 }),
       shards: fc.integer({ min: 0, max: 5 }),
       replicas: fc.integer({ min: 0, max: 3 }),
+      creation: maybe(
+        fc.record({ price: maybe(price), cap: maybe(price), asOf: fc.nat(15), since: maybe(fc.nat(15)) }),
+      ),
       disks: fc.array(
         fc.record({
           price: fc.double({ min: 0, max: 0.00001, noNaN: true }),
@@ -115,7 +118,7 @@ const cluster = (slug: string): fc.Arbitrary<StoredCluster> =>
         { maxLength: 2 },
       ),
     })
-    .map(({ machine, disks, ...sizes }) => ({
+    .map(({ machine, disks, creation, ...sizes }) => ({
       ...{ id: slug.charCodeAt(0), name: slug, slug, status: 'Active', sourceId: 's' },
       region: { id: machine % 2, name: `R${machine % 2}`, code: `r${machine % 2}` },
       provider: { id: machine % 2, name: `P${machine % 2}` },
@@ -128,6 +131,15 @@ const cluster = (slug: string): fc.Arbitrary<StoredCluster> =>
         autoscaling: false,
       })),
       createdAt: '2026-01-01T00:00:00.000000Z',
+      creation: creation
+        ? {
+            price: creation.price ?? null,
+            monthlyCap: creation.price === undefined ? null : (creation.cap ?? null),
+            asOf: new Date(day(creation.asOf)).toISOString(),
+            reason: creation.price === undefined ? ('no_price' as const) : null,
+            keptSince: creation.since === undefined ? null : new Date(day(creation.since)).toISOString(),
+          }
+        : null,
     }));
 const clusters = fc.tuple(...['a', 'b', 'c', 'd', 'e'].map(cluster));
 
@@ -192,6 +204,24 @@ function priceOf(
   return { minute: off(list), cap: cap === undefined ? undefined : off(cap), entry: best?.id ?? null };
 }
 
+/** The price that the provider left the cluster at, by the same rules: an entry of the book outranks it. */
+function paidPrice(
+  cluster: StoredCluster,
+  machine: Machine | undefined,
+  ...rest: [readonly PriceBookEntry[], PriceTerm, number]
+) {
+  const wanted = machine && priceOf(machine, ...rest);
+  const [, term, at] = rest;
+  const { creation } = cluster;
+  const isBook = wanted !== undefined && wanted.entry !== null;
+  if (isBook || term !== 'on_demand' || !creation?.keptSince || creation.price === null)
+    return wanted && { ...wanted, source: isBook ? 'book' : 'current' };
+  if (at < Date.parse(creation.keptSince) || at < Date.parse(creation.asOf))
+    return wanted && { ...wanted, source: 'current' };
+  const cap = creation.monthlyCap === null ? undefined : new Wide(creation.monthlyCap);
+  return { minute: new Wide(creation.price), cap, entry: null, source: 'creation' };
+}
+
 const near = (value: Big, places: number) => value.round(places, Wide.roundHalfEven);
 const sumOf = (amounts: readonly (number | null)[]) =>
   amounts.reduce<Big>((sum, each) => sum.plus(each ?? 0), new Wide(0)).toFixed();
@@ -203,13 +233,14 @@ it('a cost is the sum of its parts at any time and with any book, and equals an 
       const inputs = inputsOf(of, all, entries, question);
       const applying = bookFor(entries, question, at);
       for (const each of all) {
-        const found = costDocument(each, pricedMachine(each.machineId, inputs, applying), question);
+        const kept = keptPrice(each.creation, question, at);
+        const found = costDocument(each, pricedMachine(each.machineId, inputs, applying, kept), question);
         const nodes = each.shards * each.replicas;
         const machine = of.get(each.machineId);
-        const wanted = machine && priceOf(machine, entries, term, at);
+        const wanted = paidPrice(each, machine, entries, term, at);
         expect([found.machine.entry, found.machine.price_source]).toEqual([
           wanted?.entry ?? null,
-          wanted ? (wanted.entry === null ? 'list' : 'own') : null,
+          wanted?.source ?? null,
         ]);
         if (wanted) {
           const full = wanted.minute.times(MONTH);
@@ -250,7 +281,11 @@ it('costs of an organization are the sums of its clusters, the most expensive fi
       const document = costsDocument(await organizationCosts(inputs, question, at), question, 1000);
       const shown = { ...document, clusters: document.clusters.map(shownCost) };
       const singles = all.map((each) =>
-        costDocument(each, pricedMachine(each.machineId, inputs, applying), question),
+        costDocument(
+          each,
+          pricedMachine(each.machineId, inputs, applying, keptPrice(each.creation, question, at)),
+          question,
+        ),
       );
       const ofSlug = new Map(singles.map((single) => [single.cluster.slug, single]));
       for (const each of shown.clusters)

@@ -91,7 +91,15 @@ const COSTS: Costs = {
   providers: [{ provider: PLACE.provider, clusters: 1, ...TOTAL }],
   regions: [{ ...PLACE, clusters: 1, ...TOTAL }],
   clusters: [
-    { slug: 'cluster-test', name: 'Test', ...PLACE, machine: { id: 1, name: 'cax11' }, nodes: 3, ...TOTAL },
+    {
+      slug: 'cluster-test',
+      name: 'Test',
+      ...PLACE,
+      machine: { id: 1, name: 'cax11' },
+      price_source: 'current',
+      nodes: 3,
+      ...TOTAL,
+    },
   ],
   next: null,
 };

@@ -11,7 +11,7 @@ import { type Place, queryOf } from '../../lib/router.ts';
 import { Ago, Badge, Facts, Progress, Title, type Tone } from '../../parts/basics.tsx';
 import { Links, toOffset } from '../../parts/pager.tsx';
 import { endText } from '../lifecycle.tsx';
-import { sumText } from '../organizations/costs.tsx';
+import { PriceBadge, sumText } from '../organizations/costs.tsx';
 import { ClusterState, nodesText, softwareText } from './clusters.tsx';
 
 /** Changes per page. */
@@ -94,7 +94,7 @@ function State(cluster: ClusterAnswer['cluster']) {
   );
 }
 
-function Cost({ currency, isOwn, best, ...cost }: NonNullable<ClusterAnswer['cost']>) {
+function Cost({ currency, priceSource, best, ...cost }: NonNullable<ClusterAnswer['cost']>) {
   const part = (amount: number | null) => (amount === null ? 'unknown' : money(amount));
   return (
     <>
@@ -102,7 +102,7 @@ function Cost({ currency, isOwn, best, ...cost }: NonNullable<ClusterAnswer['cos
       <span class="muted">
         (machines {part(cost.machinePerMonth)}, disks {part(cost.disksPerMonth)})
       </span>{' '}
-      {isOwn && <Badge tone="note">own price</Badge>}
+      <PriceBadge source={priceSource} />
       {best && (
         <div>
           <a href={`/machines/${best.id}`}>{best.name}</a> costs {money(best.savingPerMonth)} {currency} less

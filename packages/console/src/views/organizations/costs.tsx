@@ -147,6 +147,17 @@ function Shares({ title, total, currency, shares }: SharesProps) {
   );
 }
 
+/** Names a price that is not the current list price. */
+export function PriceBadge({ source }: { source: CostRow['priceSource'] }) {
+  if (source !== 'book' && source !== 'creation') return null;
+  return (
+    <>
+      {' '}
+      <Badge tone="note">{source === 'book' ? 'own price' : 'price at creation, estimated'}</Badge>
+    </>
+  );
+}
+
 /** Writes a sum. With an unknown part it is at least the sum of the others. */
 export const sumText = ({ perMonth, knownPerMonth }: Pick<CostShare, 'perMonth' | 'knownPerMonth'>) =>
   perMonth === null ? `at least ${money(knownPerMonth)}` : money(perMonth);
@@ -158,12 +169,11 @@ const COLUMNS = [
   ['Provider, region', ({ provider, region }: CostRow) => `${provider}, ${region}`],
   [
     'Machine',
-    ({ machine, nodes, isOwn }: CostRow) => (
+    ({ machine, nodes, priceSource }: CostRow) => (
       <>
         {nodes > 1 && `${nodes} × `}
         <a href={`/machines/${machine.id}`}>{machine.name}</a>
-        {isOwn && ' '}
-        {isOwn && <Badge tone="note">own price</Badge>}
+        <PriceBadge source={priceSource} />
       </>
     ),
   ],

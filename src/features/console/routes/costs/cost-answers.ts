@@ -1,4 +1,5 @@
 /** The answers about costs and prices. Amounts are in the published currency. */
+import type { PriceSource } from '../../../../domain/prices/creation-price.ts';
 import type { StoredRegionPrice } from '../../../../domain/prices/region-price.ts';
 import type { PriceTerm, StoredTerm, Term } from '../../../../domain/prices/term.ts';
 
@@ -24,8 +25,8 @@ export interface CostRow {
   /** Null if the price is unknown. */
   readonly machinePerMonth: number | null;
   readonly disksPerMonth: number | null;
-  /** The machine has a price of the organization's price book. */
-  readonly isOwn: boolean;
+  /** Which price the machine has; null if it is unknown. */
+  readonly priceSource: PriceSource | null;
   /** The cheapest machine of the same region that fits; null if none is cheaper. */
   readonly best: { readonly id: number; readonly name: string; readonly savingPerMonth: number } | null;
 }

@@ -4,7 +4,9 @@ import { type SQL, sql } from '../../../../db/connection/drizzle.ts';
 import { array, type RowOf } from '../../../../db/connection/statements.ts';
 import { bookForTerm } from '../../../../domain/prices/price-book.ts';
 import {
+  keptPrice,
   machineAmount,
+  NOW,
   type NodePrice,
   nodePrice,
   nodePriceBy,
@@ -64,18 +66,22 @@ export function costsOverTime(
   const prices = Map.groupBy(past.prices, ({ machineId }) => machineId);
   const caps = Map.groupBy(past.caps, ({ machineId }) => machineId);
   const books = times.map((at) => bookForTerm(entries, 'on_demand', at));
-  const nodePriceAt = (machineId: number, i: number): NodePrice | null => {
+  const nodePriceAt = (
+    { machineId, creation }: Pick<Size, 'machineId' | 'creation'>,
+    i: number,
+  ): NodePrice | null => {
     const at = times[i] ?? 0;
     const machine = machines.get(machineId);
     const price = valueAt(prices.get(machineId), at);
     const list = price === null ? null : nodePrice(price, valueAt(caps.get(machineId), at));
-    return nodePriceBy(list, machine && books[i]?.entryOf(machine));
+    const entry = machine && books[i]?.entryOf(machine);
+    return (entry ? undefined : keptPrice(creation, NOW, at)) ?? nodePriceBy(list, entry);
   };
   const perProvider = new Map<string, readonly Known[]>();
-  for (const { provider, machineId, nodes, count, disks, knowsDisks } of sizes(clusters)) {
+  for (const { provider, nodes, count, disks, knowsDisks, ...size } of sizes(clusters)) {
     const before = perProvider.get(provider);
     const known = times.map((_, i): Known => {
-      const price = nodePriceAt(machineId, i);
+      const price = nodePriceAt(size, i);
       const machine = price ? machineAmount(price, nodes).perMonth * BigInt(count) : 0n;
       const found = {
         perMonth: machine + disks,
@@ -107,21 +113,22 @@ interface Size {
   readonly provider: string;
   readonly machineId: number;
   readonly nodes: number;
+  readonly creation: SummedCluster['creation'];
   count: number;
   /** What the known disks of all its clusters cost in a month. */
   disks: bigint;
   knowsDisks: boolean;
 }
 
-/** Returns the clusters by provider, machine and number of nodes. */
+/** Returns the clusters by provider, machine, number of nodes and price of the creation. */
 function sizes(clusters: readonly SummedCluster[]): Iterable<Size> {
   const found = new Map<string, Size>();
   for (const cluster of clusters) {
-    const { machineId, nodes, disks, knowsDisks } = cluster;
+    const { machineId, nodes, disks, knowsDisks, creation } = cluster;
     const { provider } = cluster.where;
-    const key = `${provider.id} ${machineId} ${nodes}`;
+    const key = `${provider.id} ${machineId} ${nodes} ${creation?.price} ${creation?.monthlyCap} ${creation?.asOf}`;
     const none = { count: 0, disks: 0n, knowsDisks: true };
-    const size = found.get(key) ?? { provider: provider.name, machineId, nodes, ...none };
+    const size = found.get(key) ?? { provider: provider.name, machineId, nodes, creation, ...none };
     found.set(key, size);
     size.count += 1;
     size.disks += disks.perMonth;

@@ -79,7 +79,7 @@ function shownRow(
     knownPerMonth,
     machinePerMonth: amount && shownMonth(amount.perMonth),
     disksPerMonth: knowsDisks ? shownMonth(disks.perMonth) : null,
-    isOwn: machine.source === 'own',
+    priceSource: machine.source,
     best: best
       ? { id: best.candidate.id, name: best.candidate.name, savingPerMonth: shownMonth(best.saving) }
       : null,
