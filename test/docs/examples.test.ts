@@ -16,6 +16,7 @@ import { databaseOperations } from '../../src/features/databases/routes.ts';
 import type { ExportReader } from '../../src/features/exports/routes.ts';
 import { exportsApi } from '../../src/features/exports/routes.ts';
 import { changesOperation } from '../../src/features/feed/routes.ts';
+import { lifecycleApi } from '../../src/features/lifecycle/routes.ts';
 import { DEFAULT_HTTP_LIMITS } from '../../src/http/protocol/limits.ts';
 import { clusterOperations } from '../../src/http/routes/clusters.ts';
 import { machineOperations } from '../../src/http/routes/machines.ts';
@@ -71,6 +72,7 @@ const VARIABLES = new Set([
   ...Object.keys(ALL_SETTINGS),
   ...['CLUSTERS_URL', 'CLUSTERS_TOKEN', 'CLUSTERS_SCHEDULE', 'CLUSTERS_MAX_AGE'],
   ...['EXCHANGE_RATES_SCHEDULE', 'EXCHANGE_RATES_MAX_AGE'],
+  ...['LIFECYCLES_URL', 'LIFECYCLES_SCHEDULE', 'LIFECYCLES_MAX_AGE'],
   ...catalogueAdapters.flatMap(({ id, ...adapter }) => [
     ...['url', 'token', 'tokenCommand', 'credentialType', 'apiKey', 'schedule', 'maxAge'].map((name) =>
       environmentKey(id, name),
@@ -91,6 +93,7 @@ const OPERATIONS = [
   ...(EXPORTS.streams ?? []),
   ...(costsApi({} as CostsReader, {} as ListPrices)(DEFAULT_HTTP_LIMITS).operations ?? []),
   ...databaseOperations({} as DatabaseAnswers),
+  ...(lifecycleApi({} as never)(DEFAULT_HTTP_LIMITS).operations ?? []),
   changesOperation,
 ];
 

@@ -48,7 +48,8 @@ export const adapter: ClusterAdapter = {
 \`clusters:read\`. Only the token names the organization: configure one source for each organization, and name it there as
 \`organization\`. The slug is the cluster's key. Machines are found by their shape, since ids of the other instance mean
 nothing here. An unchanged answer (\`ETag\`) is not sent again. The freshness is the one that the other instance states
-(\`Fleetbook-As-Of\`): a gateway in between has to pass the header on.`,
+(\`Fleetbook-As-Of\`): a gateway in between has to pass the header on. The list has neither engine nor version, so both
+are unknown here.`,
 
   async *clusters({ http, options }) {
     const { currency } = Options.parse(options ?? {});

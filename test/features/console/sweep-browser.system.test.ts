@@ -36,7 +36,8 @@ const PAGES: readonly (readonly [path: string, text: string, next?: 'Next' | 'Ol
   ['/changes?order=biggest&kind=repriced', '+20 %'],
   ['/clusters', `orders-1-${LONG}`, 'Next'],
   ['/clusters/1', 'replicas 2 → 3'],
-  ['/lifecycle', 'clusters with an unknown end'],
+  ['/clusters?engine=postgresql&version=13.4', 'Orders'],
+  ['/lifecycle', 'ends soon', 'Next'],
   ['/lifecycle?show=all&within=3650', 'clusters in all'],
   ['/organizations', `customer-1-${LONG}`, 'Next'],
   ['/organizations/acme', 'Valid tokens'],
@@ -162,12 +163,22 @@ async function fill(scene: ConsoleScene): Promise<void> {
   await sql`insert into organizations (slug, name)
     select 'customer-' || i || ${`-${LONG}`}, 'Customer ' || i || ' Analytics and Reporting GmbH'
     from generate_series(1, 60) i`;
-  const orders = atHetzner('acme', 'c-1', { name: 'Orders', status: 'running' });
-  await statesClusters(scene, [orders, atHetzner('acme', 'c-2', { name: 'Events' })]);
+  const postgresql = (version: string) => ({ engine: 'postgresql', version });
+  const orders = atHetzner('acme', 'c-1', {
+    ...{ name: 'Orders', status: 'running', software: postgresql('13.4') },
+  });
+  const events = { ...postgresql('9.6.24'), endOfLife: '2021-11-11' };
+  await statesClusters(scene, [orders, atHetzner('acme', 'c-2', { name: 'Events', software: events })]);
   const many = Array.from({ length: 60 }, (_, i) =>
-    atHetzner(`customer-1-${LONG}`, `c-${i}`, { name: `orders-${i}-${LONG}`, status: 'running' }),
+    atHetzner(`customer-1-${LONG}`, `c-${i}`, {
+      ...{ name: `orders-${i}-${LONG}`, status: 'running', software: postgresql(`14.${i}-${LONG}`) },
+    }),
   );
   await statesClusters(scene, [{ ...orders, replicas: 3 }, ...many]);
+  await sql`insert into sources (id, kind, adapter, verified_at) values ('lifecycles', 'lifecycles', 'endoflife', now())`;
+  await sql`insert into lifecycles (source_id, engine, name, end_of_life, has_ended, latest)
+    values ('lifecycles', 'postgresql', '13', current_date - 5, true, '13.23'),
+      ('lifecycles', 'postgresql', '14', current_date + 100, false, '14.24')`;
   const price = { amount: '0.004', per: 'hour', currency: 'EUR' } as const;
   const terms: StoredTerms = {
     terms: { spot: { price: '0.0000666666666667', upfront: null, source: { price } } },

@@ -1,5 +1,6 @@
 /** What the clusters of all organizations run, and until when it is supported. */
 
+import { isEnding } from '../../../../src/domain/lifecycle.ts';
 import type {
   ClusterTerms,
   LifecycleAnswer,
@@ -76,7 +77,7 @@ function Filters({ place }: { place: Place }) {
 }
 
 function Versions({ data, place, isOld }: { data: LifecycleAnswer; place: Place; isOld: boolean }) {
-  const { totals, rows, total } = data;
+  const { totals, rows, total, within } = data;
   return (
     <>
       <Tiles
@@ -97,8 +98,8 @@ function Versions({ data, place, isOld }: { data: LifecycleAnswer; place: Place;
           isOld={isOld}
           columns={[
             ['Version', (row) => <Version {...row} />],
-            ['State', (row) => <StateBadge {...row} />],
-            ['Last supported day', (row) => <End {...row} />],
+            ['State', (row) => <StateBadge {...row} within={within} />],
+            ['Last supported day', ({ lifecycle }) => endText(lifecycle)],
             ['Provider', ({ provider }) => provider],
             ['Clusters', (row) => <Clusters {...row} />],
           ]}
@@ -128,13 +129,10 @@ function Version({ engine, version, lifecycle: { cycle } }: VersionRow) {
 
 const TONES = { ended: 'bad', supported: 'good', unknown: 'note' } as const satisfies Record<string, Tone>;
 
-function StateBadge({ lifecycle: { state } }: VersionRow) {
+function StateBadge({ lifecycle, within }: VersionRow & Pick<LifecycleAnswer, 'within'>) {
+  const { state } = lifecycle;
+  if (state === 'supported' && isEnding(lifecycle, within)) return <Badge tone="warn">ends soon</Badge>;
   return <Badge tone={TONES[state]}>{state}</Badge>;
-}
-
-function End({ lifecycle }: VersionRow) {
-  const text = endText(lifecycle);
-  return <>{text}</>;
 }
 
 const REASONS: Readonly<Record<NonNullable<VersionRow['lifecycle']['reason']>, string>> = {
