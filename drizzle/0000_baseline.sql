@@ -34,6 +34,14 @@ CREATE TABLE "exchange_rates" (
 	"as_of" date NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "machine_availability" (
+	"machine_id" integer NOT NULL,
+	"changed_at" timestamp(6) with time zone NOT NULL,
+	"before" text,
+	"after" text,
+	CONSTRAINT "machine_availability_machine_id_changed_at_pk" PRIMARY KEY("machine_id","changed_at")
+);
+--> statement-breakpoint
 CREATE TABLE "machine_prices" (
 	"machine_id" integer NOT NULL,
 	"valid_from" timestamp(6) with time zone NOT NULL,
@@ -71,6 +79,7 @@ CREATE TABLE "machines" (
 	"created_at" timestamp(6) with time zone DEFAULT now() NOT NULL,
 	"added_by" bigint,
 	"terms" jsonb,
+	"stock" bigint[],
 	"architecture" text,
 	"generation" text,
 	"cpu_kind" text,
@@ -221,6 +230,7 @@ CREATE TABLE "organization_webhooks" (
 	"secret" "bytea" NOT NULL,
 	"events" text[] NOT NULL,
 	"threshold" numeric,
+	"machine_ids" integer[],
 	"position" bigint NOT NULL,
 	"seen" jsonb,
 	"created_at" timestamp(6) with time zone DEFAULT now() NOT NULL
@@ -1047,7 +1057,7 @@ CREATE TRIGGER updated_clusters_have_slugs AFTER UPDATE ON clusters REFERENCING 
 -- Rows of operator_tokens are revoked and never deleted, so that an id in the audit log stays known.
 REVOKE DELETE, TRUNCATE ON "operator_tokens" FROM fleetbook_worker;
 --> statement-breakpoint
-GRANT SELECT ON machine_terms, region_prices, price_book_entries TO fleetbook_reader;
+GRANT SELECT ON machine_terms, machine_availability, region_prices, price_book_entries TO fleetbook_reader;
 --> statement-breakpoint
 ALTER TABLE price_book_entries ENABLE ROW LEVEL SECURITY;
 --> statement-breakpoint

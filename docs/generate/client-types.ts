@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import openapiTypes, { astToString } from 'openapi-typescript';
 import { inPackage } from '../../src/config/package.ts';
+import { availabilityApi } from '../../src/features/availability/routes.ts';
 import type { CostsReader } from '../../src/features/costs/answers.ts';
 import type { ListPrices } from '../../src/features/costs/list-prices.ts';
 import { costsApi } from '../../src/features/costs/routes.ts';
@@ -45,6 +46,7 @@ function operations() {
     searchApi({} as never),
     exportsApi({} as ExportReader, {} as never),
     costsApi({} as CostsReader, {} as ListPrices),
+    availabilityApi({} as never),
     databasesApi({} as never),
     lifecycleApi({} as never),
   ].map((feature) => feature(DEFAULT_HTTP_LIMITS));

@@ -17,6 +17,11 @@ export const FEATURES: readonly Feature[] = [
     read: async () => (await import('../features/costs/routes.ts')).readCosts,
   },
   {
+    // When machines could be ordered, and when they were sold out.
+    name: 'availability',
+    read: async () => (await import('../features/availability/routes.ts')).openAvailability,
+  },
+  {
     // Plans of managed databases: operations that answer from the catalogue in memory, and a command.
     name: 'databases',
     read: async () => (await import('../features/databases/routes.ts')).readDatabasePlans,

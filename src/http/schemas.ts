@@ -45,6 +45,11 @@ export const listPrice = documented(z.number(), {
   format: 'double',
   description: 'The list price per minute of the same term',
 });
+export const availableShareSchema = documented(z.number().check(z.gte(0), z.lte(1)), {
+  format: 'double',
+  description:
+    'Share of the last 30 days in which the machine could be ordered, to 3 decimals; of the time since it was first listed if that is later. Only a machine that could be ordered all the time has 1',
+});
 const memoryUnit = documented(z.enum(['Binary', 'Decimal']), {
   description: 'Binary: GiB and TiB; Decimal: GB and TB',
 });

@@ -10,6 +10,7 @@ import {
   type Place,
   type RegionColumns,
   type RegionPrice,
+  type RegionStock,
   type RegionTerms,
 } from '../snapshot/document/columns.ts';
 import { Dictionary } from './dictionary.ts';
@@ -33,13 +34,15 @@ export interface IndexedRegion extends Place {
   readonly currency: string | undefined;
   /** Undefined if none of its machines has any. */
   readonly terms?: RegionTerms | undefined;
+  /** Undefined if the stock of none of its machines changed. */
+  readonly stock?: RegionStock | undefined;
   /** Prices besides those of machines; undefined if they are unknown. */
   readonly prices?: readonly RegionPrice[] | undefined;
   /** Plans of managed databases; undefined if there is none. */
   readonly databases?: readonly PublishedPlan[] | undefined;
 }
 
-export interface RegionUpdate extends Omit<IndexedRegion, 'terms' | 'prices' | 'databases'> {
+export interface RegionUpdate extends Omit<IndexedRegion, 'terms' | 'stock' | 'prices' | 'databases'> {
   readonly columns: RegionColumns;
 }
 
@@ -128,8 +131,11 @@ export function indexBytes({ rows, termRows, dictionary, regions }: CatalogueInd
   const { names, kinds } = dictionary;
   const ofTerms = [...termRows.values()].reduce((sum, each) => sum + rowsBytes(each), 0);
   const ofRegions = regions.reduce(
-    (sum, { terms, databases = [] }) =>
-      sum + (terms ? termsBytes(terms) : 0) + databases.length * BYTES_PER_PLAN,
+    (sum, { terms, stock, databases = [] }) =>
+      sum +
+      (terms ? termsBytes(terms) : 0) +
+      (stock ? stockBytes(stock) : 0) +
+      databases.length * BYTES_PER_PLAN,
     0,
   );
   return (
@@ -147,6 +153,9 @@ export const byIdBytes = ({ ids, values }: ById): number => ids.byteLength + val
 const termsBytes = ({ prices, upfronts, caps, since }: RegionTerms): number =>
   [...prices.values(), ...upfronts.values(), caps, since].reduce((sum, each) => sum + byIdBytes(each), 0);
 
+const stockBytes = ({ ids, ends, times }: RegionStock): number =>
+  ids.byteLength + ends.byteLength + times.byteLength;
+
 const MACHINES_PER_STEP = 512;
 const KINDS_PER_STEP = 128;
 const NAMES_PER_STEP = 2048;
@@ -161,10 +170,10 @@ export function* updateIndex(
   const regionOf = new Map(before.regionOf);
   for (const update of updates) {
     const { columns, ...found } = update;
-    const { terms, regionPrices: prices, databases } = columns;
+    const { terms, stock, regionPrices: prices, databases } = columns;
     const place = regionOf.get(found.region.id) ?? regions.length;
     regionOf.set(found.region.id, place);
-    regions[place] = { ...found, terms, prices, databases };
+    regions[place] = { ...found, terms, stock, prices, databases };
   }
   const isChanged = new Uint8Array(regions.length);
   for (const { region } of updates) isChanged[regionOf.get(region.id) as number] = 1;

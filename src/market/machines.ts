@@ -2,7 +2,8 @@
 import type { MachineFactsDocument } from '../domain/machine.ts';
 import { byColumn, type FactsDocument } from '../domain/machine-facts.ts';
 import { TERMS, type Term } from '../domain/prices/term.ts';
-import { amountOf } from '../snapshot/document/columns.ts';
+import { availableShare } from '../domain/stock.ts';
+import { amountOf, timesOf } from '../snapshot/document/columns.ts';
 import {
   type CatalogueIndex,
   type IndexedMachine,
@@ -67,11 +68,16 @@ export function ofTerm(index: CatalogueIndex, term: Term): CatalogueIndex {
   return { ...index, rows, caps: [] };
 }
 
-/** A field of the contract, or a fact. */
-export type MachineField = keyof MachineFactsDocument;
+/** A machine in answers of the index. */
+export interface IndexedMachineDocument extends MachineFactsDocument {
+  /** See `availableShare`. */
+  available_share: number;
+}
+
+export type MachineField = keyof IndexedMachineDocument;
 
 type Fields<Field extends MachineField> = {
-  readonly [K in Field]-?: (machine: IndexedMachine) => MachineFactsDocument[K];
+  readonly [K in Field]-?: (machine: IndexedMachine, now: number) => IndexedMachineDocument[K];
 };
 
 const FIELDS: Fields<MachineField> = {
@@ -89,15 +95,19 @@ const FIELDS: Fields<MachineField> = {
         kind[field],
   ) as Fields<keyof FactsDocument>),
   available: ({ kind }) => (kind.isSoldOut ? false : undefined),
+  available_share: ({ id, kind, region: { stock } }, now) =>
+    availableShare(stock ? timesOf(stock, id) : [], !kind.isSoldOut, now),
 };
 
 export const MACHINE_FIELDS = Object.keys(FIELDS) as MachineField[];
 
+/** @param now milliseconds since the epoch, for the share */
 export function machineOfRow(
   index: CatalogueIndex,
   row: number,
   fields: readonly MachineField[] = MACHINE_FIELDS,
-): Partial<MachineFactsDocument> {
+  now = Date.now(),
+): Partial<IndexedMachineDocument> {
   const machine = indexedMachine(index, row);
-  return Object.fromEntries(fields.map((field) => [field, FIELDS[field](machine)]));
+  return Object.fromEntries(fields.map((field) => [field, FIELDS[field](machine, now)]));
 }

@@ -53,6 +53,7 @@ beforeAll(async () => {
     select id, 'family of ' || slug, 10, now() from organizations`;
   // The scene's offers have one term.
   await scene.sql`insert into machine_terms (machine_id, valid_from, terms) select id, now(), '{}' from machines`;
+  await scene.sql`insert into machine_availability (machine_id, changed_at, after) select id, now(), 'sold_out' from machines`;
   await scene.sql`insert into region_prices (region_id, valid_from, prices) select id, now(), '[]' from regions where code = 'a'`;
   await scene.sql`
     with plan as (

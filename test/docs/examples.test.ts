@@ -8,6 +8,7 @@ import { ALL_SETTINGS } from '../../src/app/features.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { LIMITS } from '../../src/config/guard-limits.ts';
 import { inPackage } from '../../src/config/package.ts';
+import { availabilityApi } from '../../src/features/availability/routes.ts';
 import type { CostsReader } from '../../src/features/costs/answers.ts';
 import type { ListPrices } from '../../src/features/costs/list-prices.ts';
 import { costsApi } from '../../src/features/costs/routes.ts';
@@ -92,6 +93,7 @@ const OPERATIONS = [
   ...(EXPORTS.operations ?? []),
   ...(EXPORTS.streams ?? []),
   ...(costsApi({} as CostsReader, {} as ListPrices)(DEFAULT_HTTP_LIMITS).operations ?? []),
+  ...(availabilityApi({} as never)(DEFAULT_HTTP_LIMITS).operations ?? []),
   ...databaseOperations({} as DatabaseAnswers),
   ...(lifecycleApi({} as never)(DEFAULT_HTTP_LIMITS).operations ?? []),
   changesOperation,

@@ -139,6 +139,8 @@ describe('an answer', () => {
       ['/v1/machines/{id}/prices', `/v1/machines/${small}/prices`],
       ['/v1/machines/{id}/terms', `/v1/machines/${small}/terms`],
       ['/v1/regions/{id}/prices', `/v1/regions/${region}/prices`],
+      ['/v1/machines/{id}/availability', `/v1/machines/${small}/availability`],
+      ['/v1/machines/first-available', `/v1/machines/first-available?ids=${small}`],
       ['/v1/databases', '/v1/databases'],
       ['/v1/databases/{id}', '/v1/databases/1'],
       ['/v1/machines/search', '/v1/machines/search'],

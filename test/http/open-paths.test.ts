@@ -80,6 +80,7 @@ describe('/openapi.json', () => {
       '/v1/clusters',
       '/v1/clusters/{slug}',
       '/v1/machines/search',
+      '/v1/machines/first-available',
       '/v1/machines/recommend',
       '/healthz',
       '/readyz',
@@ -97,6 +98,7 @@ describe('/openapi.json', () => {
       '/v1/providers',
       '/v1/machines/{id}/prices',
       '/v1/machines/search',
+      '/v1/machines/first-available',
       '/v1/machines/recommend',
     ]);
   });
@@ -119,6 +121,7 @@ describe('/openapi.json', () => {
       '/v1/machines/{id}': '/v1/machines/300',
       '/v1/machines/{id}/prices': '/v1/machines/300/prices',
       '/v1/machines/search': '/v1/machines/search?min_cpu=2&limit=3',
+      '/v1/machines/first-available': '/v1/machines/first-available?ids=999,300',
       '/v1/machines/recommend': '/v1/machines/recommend?cpu=2&ram=4',
       '/v1/clusters': '/v1/clusters',
       '/v1/clusters/{slug}': '/v1/clusters/cluster-test',

@@ -7,6 +7,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CLIENT_TYPES, clientTypes } from '../../docs/generate/client-types.ts';
 import { inPackage } from '../../src/config/package.ts';
+import { availabilityApi } from '../../src/features/availability/routes.ts';
 import { costsReader } from '../../src/features/costs/answers.ts';
 import { listPrices } from '../../src/features/costs/list-prices.ts';
 import { costsApi } from '../../src/features/costs/routes.ts';
@@ -47,6 +48,7 @@ beforeAll(async () => {
         exportsApi(exports, { catalogue: { get: nothing }, books: { priced: nothing } } as never),
         feedApi(feed),
         costsApi(costs, prices),
+        availabilityApi(databases),
         databasesApi(databases),
         lifecycleApi({ documents: { postgres: nothing } }),
       ],

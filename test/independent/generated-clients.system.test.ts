@@ -40,6 +40,8 @@ beforeAll(async () => {
     listMachines: await up.json(list),
     getMachine: await up.json(`/v1/machines/${machine?.id}`),
     listMachinePrices: await up.json(`/v1/machines/${machine?.id}/prices`),
+    listMachineAvailability: await up.json(`/v1/machines/${machine?.id}/availability`),
+    findFirstAvailable: await up.json(`/v1/machines/first-available?ids=999999999,${machine?.id}`),
     listMachineTerms: await up.json(`/v1/machines/${machine?.id}/terms`),
     listRegionPrices: await up.json(`/v1/regions/${region}/prices`),
     listDatabases: await up.json(databases),
@@ -88,6 +90,10 @@ export async function use(baseUrl: string, auth: string, cursor: string) {
   const prices: Price[] = (await sdk.listMachinePrices({ client, path: { id }, throwOnError: true })).data;
   const clusters: Cluster[] = (await sdk.listClusters({ client, throwOnError: true })).data;
   const { slug } = clusters[0]!;
+  const availability = (await sdk.listMachineAvailability({ client, path: { id }, throwOnError: true })).data;
+  const first = (
+    await sdk.findFirstAvailable({ client, query: { ids: [999999999, id] }, throwOnError: true })
+  ).data;
   const terms = (await sdk.listMachineTerms({ client, path: { id }, throwOnError: true })).data;
   const regionPrices = (await sdk.listRegionPrices({ client, path: { id: query.region }, throwOnError: true })).data;
   const databases = (
@@ -160,6 +166,8 @@ export async function use(baseUrl: string, auth: string, cursor: string) {
     listMachines: machines,
     getMachine: machine,
     listMachinePrices: prices,
+    listMachineAvailability: availability,
+    findFirstAvailable: first,
     listMachineTerms: terms,
     listRegionPrices: regionPrices,
     listDatabases: databases,

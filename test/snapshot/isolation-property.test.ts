@@ -58,6 +58,8 @@ const requests = fc.record({
     'lifecycle',
     'machines',
     'region of another',
+    'availability',
+    'first available',
   ),
   slug: fc.constantFrom(...SLUGS, NO_SLUG),
   method: fc.constantFrom('GET', 'GET', 'GET', 'HEAD'),
@@ -140,6 +142,7 @@ it('no byte of one organization is in an answer to another, for warm, cold, swap
   const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
   closing.defer(() => agent.destroy());
 
+  let stockAnswers = 0;
   const statuses: Record<number, number> = {};
   const tiers: Record<string, number> = {};
   /** Entity tag → the content that it identifies. */
@@ -157,7 +160,10 @@ it('no byte of one organization is in an answer to another, for warm, cold, swap
     const tier = String(answer.headers['fleetbook-tier']);
     if (answer.status === 200) tiers[tier] = (tiers[tier] ?? 0) + 1;
     expectOnlyOwn(member, answer);
-    if (sent.target === 'machines' || answer.status === 503) return;
+    if (['machines', 'availability', 'first available'].includes(sent.target) || answer.status === 503) {
+      checkStock(member, sent, answer);
+      return;
+    }
     if (sent.target === 'region of another') {
       expect([200, 304]).toContain(answer.status);
       if (sent.method === 'GET' && answer.status === 200) expect(answer.body).toBe('[]');
@@ -193,10 +199,21 @@ it('no byte of one organization is in an answer to another, for warm, cold, swap
     expect(slugsIn(JSON.parse(answer.body)).sort()).toEqual(isOfAll ? [...member.slugs].sort() : [sent.slug]);
   }
 
+  /** A machine that only clusters of one organization name is unknown to every organization here. */
+  function checkStock(member: Member, sent: TestRequest, { status, body }: Answer) {
+    if (sent.target === 'availability') expect([200, 304, 404, 503]).toContain(status);
+    if (sent.target !== 'first available' || sent.method !== 'GET' || status !== 200) return;
+    stockAnswers += 1;
+    const { machine, passed } = JSON.parse(body);
+    expect(machine.id).toBe(scene.sample.small);
+    expect(passed.map(({ reason }: { reason: string }) => reason)).toEqual(['not_listed', 'not_listed']);
+    expect(passed[1].id).toBe(member.machineId);
+  }
+
   async function send(members: readonly Member[], sent: TestRequest): Promise<void> {
     const member = pick(members, sent.member);
     const other = pick(members, sent.other);
-    const { provider, region } = scene.sample;
+    const { provider, region, small } = scene.sample;
     const path = {
       list: '/v1/clusters',
       one: `/v1/clusters/${encodeURIComponent(sent.slug)}`,
@@ -204,6 +221,8 @@ it('no byte of one organization is in an answer to another, for warm, cold, swap
       lifecycle: '/v1/lifecycle',
       machines: `/v1/machines?provider=${provider}&region=${region}`,
       'region of another': `/v1/machines?provider=${provider}&region=${other.regionId}`,
+      availability: `/v1/machines/${pick([small, other.machineId], sent.reader)}/availability`,
+      'first available': `/v1/machines/first-available?ids=999999999,${member.machineId},${small}`,
     }[sent.target];
     const condition = sent.condition && tags.get(sent.condition === 'own' ? member : other);
     const headers = {
@@ -277,6 +296,7 @@ it('no byte of one organization is in an answer to another, for warm, cold, swap
   expect(statuses[200]).toBeGreaterThan(answers / 4);
   for (const tier of ['memory', 'redis', 'postgres']) expect(tiers[tier]).toBeGreaterThan(20);
   expect(statuses[304]).toBeGreaterThan(20);
+  expect(stockAnswers).toBeGreaterThan(20);
   expect(Object.keys(statuses).filter((status) => !['200', '304', '404', '503'].includes(status))).toEqual(
     [],
   );

@@ -24,6 +24,8 @@ export interface Member {
   readonly slugs: readonly string[];
   /** A region that is in no catalogue, named by this organization's clusters. */
   readonly regionId: number;
+  /** A machine that is in no catalogue, named by this organization's clusters. */
+  readonly machineId: number;
 }
 
 /** Creates an organization with a cluster for each slug, unpublished. */
@@ -38,6 +40,10 @@ export async function addMember(
     insert into regions (provider_id, code, name, organization_id)
     values (${sample.provider}, ${`dc-${marker}`}, ${marker}, ${id}) returning id`;
   const regionId = region?.id ?? expect.unreachable();
+  const [machine] = await sql<{ id: number }[]>`
+    insert into machines (region_id, name, cpu, ram, ram_unit, excluded_reason)
+    values (${sample.region}, ${`own ${marker}`}, 2, 4, 'Binary', 'unlisted') returning id`;
+  const machineId = machine?.id ?? expect.unreachable();
   for (const [index, slug] of slugs.entries()) {
     await addCluster(sql, id, {
       slug,
@@ -51,7 +57,7 @@ export async function addMember(
   await sql`update disk_types set name = name || ${marker} where organization_id = ${id}`;
   await sql`update clusters set status = ${marker} where organization_id = ${id}`;
   const { token } = await createToken(store.db, { organizationId: id, scopes: SCOPES });
-  return { id, marker, token, slugs, regionId };
+  return { id, marker, token, slugs, regionId, machineId };
 }
 
 export interface Answer {

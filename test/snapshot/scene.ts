@@ -9,6 +9,7 @@ import { Pool } from '../../src/db/connection/client.ts';
 import { openStore, type Sql, type Store } from '../../src/db/connection/connect.ts';
 import { readLineage } from '../../src/db/lineage.ts';
 import { steadyNow } from '../../src/domain/clock.ts';
+import { availabilityApi } from '../../src/features/availability/routes.ts';
 import { costsReader } from '../../src/features/costs/answers.ts';
 import { listPrices } from '../../src/features/costs/list-prices.ts';
 import { costsApi } from '../../src/features/costs/routes.ts';
@@ -258,6 +259,7 @@ function openReader({
       searchApi(search),
       feedApi(feed),
       costsApi(costs, prices),
+      availabilityApi({ documents, catalogue: searchable }),
       databasesApi({ documents, catalogue: searchable }),
       lifecycleApi({ documents, now: options.now }),
     ],

@@ -264,6 +264,11 @@ export type SearchAnswer = {
      */
     readonly available?: false;
     /**
+     * Format: double
+     * @description Share of the last 30 days in which the machine could be ordered, to 3 decimals; of the time since it was first listed if that is later. Only a machine that could be ordered all the time has 1
+     */
+    readonly available_share?: number;
+    /**
      * @description The term of the request, unless it is `on_demand`
      * @enum {string}
      */
@@ -360,6 +365,11 @@ export type FoundMachine = {
    */
   readonly available?: false;
   /**
+   * Format: double
+   * @description Share of the last 30 days in which the machine could be ordered, to 3 decimals; of the time since it was first listed if that is later. Only a machine that could be ordered all the time has 1
+   */
+  readonly available_share: number;
+  /**
    * @description The term of the request, unless it is `on_demand`
    * @enum {string}
    */
@@ -374,6 +384,23 @@ export type FoundMachine = {
    * @description The list price of the same term, if `price` is an own one
    */
   readonly list_price?: number;
+};
+export type FirstAvailable = {
+  /** @description The first machine of the list that can be ordered; null if none can */
+  readonly machine: FoundMachine | null;
+  /** @description The machines before it in the list; all of them if none can be ordered */
+  readonly passed: readonly {
+    /**
+     * Format: int32
+     * @description Machine id
+     */
+    readonly id: number;
+    /**
+     * @description `sold_out`: its provider lists it, and it cannot be ordered now. `not_listed`: the published catalogue lacks it
+     * @enum {string}
+     */
+    readonly reason: 'sold_out' | 'not_listed';
+  }[];
 };
 export type Recommendations = {
   readonly recommendations: readonly {
@@ -1090,6 +1117,54 @@ export type RegionPrices = {
   /** @description Public IPv4 addresses; null: unknown */
   readonly ipv4: readonly RegionPrice[] | null;
 };
+export type MachineAvailability = {
+  /**
+   * Format: int32
+   * @description Machine id
+   */
+  readonly id: number;
+  /** @description Name at the provider */
+  readonly name: string;
+  readonly provider: {
+    /**
+     * Format: int32
+     * @description Provider id
+     */
+    readonly id: number;
+    /** @description Provider name */
+    readonly name: string;
+  };
+  readonly region: {
+    /**
+     * Format: int32
+     * @description Region id
+     */
+    readonly id: number;
+    /** @description Region name */
+    readonly name: string;
+    /** @description Region code of the provider */
+    readonly code: string;
+  };
+  /** @description False: sold out */
+  readonly available: boolean;
+  /**
+   * Format: double
+   * @description Share of the last 30 days in which the machine could be ordered, to 3 decimals; of the time since it was first listed if that is later. Only a machine that could be ordered all the time has 1
+   */
+  readonly available_share: number;
+  /** @description Newest first, at most the newest 1,000 changes. A gap between two periods means that the machine was withdrawn or retired */
+  readonly history: readonly {
+    /** @description False: sold out */
+    readonly available: boolean;
+    /**
+     * Format: date-time
+     * @description When it began
+     */
+    readonly from: string;
+    /** @description When it ended; null: it lasts */
+    readonly to: string | null;
+  }[];
+};
 export type DatabasePlan = {
   /**
    * Format: int32
@@ -1616,6 +1691,7 @@ export type SearchMachinesQuery = {
         | 'orderable_until'
         | 'retires_at'
         | 'available'
+        | 'available_share'
       )
     | readonly (
         | 'id'
@@ -1636,7 +1712,18 @@ export type SearchMachinesQuery = {
         | 'orderable_until'
         | 'retires_at'
         | 'available'
+        | 'available_share'
       )[];
+};
+export type FindFirstAvailableQuery = {
+  /** @description Machines, the preferred one first */
+  readonly ids: number | readonly number[];
+  /**
+   * @description Prices of the answer. `own`: those of the price book of the organization where an entry applies, else list prices
+   * @default own
+   * @enum {string}
+   */
+  readonly prices?: 'own' | 'list';
 };
 export type RecommendMachinesQuery = {
   /** @description Needed virtual CPUs */
@@ -1962,4 +2049,6 @@ export type ListChangesQuery = {
    * @enum {string}
    */
   readonly available?: 'now' | 'all';
+  /** @description The machines whose changes the answer has; all of them unless given. Changes of clusters stay */
+  readonly machines?: number | readonly number[];
 };

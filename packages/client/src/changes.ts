@@ -11,6 +11,8 @@ export interface ChangesOptions {
   readonly after?: string | undefined;
   /** `all`: include changes of sold-out machines. `now` by default. */
   readonly available?: 'now' | 'all' | undefined;
+  /** Ids of the machines whose changes to yield; all of them by default. Changes of clusters stay. */
+  readonly machines?: readonly number[] | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds without data after which the connection counts as lost; 45,000 by default (three heartbeats). */
   readonly silenceMs?: number | undefined;
@@ -51,7 +53,8 @@ export async function* followChanges(
   let useStream = true;
   let failures = 0;
   let reconnectMs = RECONNECT_MS;
-  const { available } = options;
+  const { available, machines } = options;
+  const filter = { available, machines };
   let { after } = options;
   try {
     for (;;) {
@@ -60,10 +63,10 @@ export async function* followChanges(
         // The cursor comes first, so changes before the first connection are not lost.
         after ??= (await changePage(requests, {}, { signal })).next;
         const source = useStream
-          ? streamChanges(requests, { after, available }, signal, options.silenceMs ?? 45_000, (ms) => {
+          ? streamChanges(requests, { after, filter }, signal, options.silenceMs ?? 45_000, (ms) => {
               reconnectMs = ms;
             })
-          : readPages(requests, { after, available }, signal);
+          : readPages(requests, { after, filter }, signal);
         for await (const { next, change } of source) {
           failures = 0;
           after = next;
@@ -101,19 +104,19 @@ export async function changePage(
 
 interface FeedPosition {
   readonly after: string;
-  readonly available: ChangesOptions['available'];
+  readonly filter: Pick<ChangesOptions, 'available' | 'machines'>;
 }
 
 async function* streamChanges(
   requests: Requests,
-  { after, available }: FeedPosition,
+  { after, filter }: FeedPosition,
   signal: AbortSignal,
   silenceMs: number,
   onRetry: (ms: number) => void,
 ): AsyncGenerator<FeedItem> {
   const headers = { accept: 'text/event-stream', 'last-event-id': after };
   const body = await requests.request(
-    requests.url('v1/changes', { available }),
+    requests.url('v1/changes', filter),
     headers,
     { signal, attempts: 1, opensStream: true },
     openStream,
@@ -154,10 +157,10 @@ async function* readPages(
   from: FeedPosition,
   signal: AbortSignal,
 ): AsyncGenerator<FeedItem> {
-  const { available } = from;
+  const { filter } = from;
   let { after } = from;
   for (;;) {
-    const { changes, next, more } = await changePage(requests, { after, available, limit: 1000 }, { signal });
+    const { changes, next, more } = await changePage(requests, { ...filter, after, limit: 1000 }, { signal });
     for (const change of changes) yield { next: change.id, change };
     yield { next };
     after = next;

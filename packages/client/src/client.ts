@@ -12,10 +12,11 @@ import type {
   DatabasePage,
   DatabaseWithHistory,
   ExportFile,
+  FirstAvailable,
   LifecyclePage,
   Machine,
+  MachineAvailability,
   MachineTerms,
-  MachineWithFacts,
   Price,
   Provider,
   Recommendations,
@@ -31,9 +32,11 @@ import type {
   DatabaseQuestion,
   DatabasesQuestion,
   ExportName,
+  FirstAvailableQuestion,
   KarpenterQuestion,
   LifecycleQuestion,
   RecommendQuestion,
+  SearchedMachine,
   SearchPage,
   SearchQuestion,
   TermsQuestion,
@@ -75,6 +78,19 @@ export class FleetbookClient {
   /** Reads the price history of a machine, newest first. */
   prices(id: number, options: CallOptions = {}): Promise<Answer<readonly Price[]>> {
     return this.#requests.json(`v1/machines/${id}/prices`, {}, options);
+  }
+
+  /** Reads when a machine could be ordered, newest first, and for which share of the last 30 days. */
+  availability(id: number, options: CallOptions = {}): Promise<Answer<MachineAvailability>> {
+    return this.#requests.json(`v1/machines/${id}/availability`, {}, options);
+  }
+
+  /** Finds the first machine of an ordered list that can be ordered now. `machine` is null if none can. */
+  firstAvailable(
+    question: FirstAvailableQuestion,
+    options: CallOptions = {},
+  ): Promise<Answer<FirstAvailable>> {
+    return this.#requests.json('v1/machines/first-available', question, options);
   }
 
   /** Reads the prices of a machine by term. */
@@ -158,18 +174,18 @@ export class FleetbookClient {
   }
 
   /** Reads one page of the matching machines. */
-  search<Field extends keyof MachineWithFacts = keyof MachineWithFacts>(
+  search<Field extends keyof SearchedMachine = keyof SearchedMachine>(
     question: SearchQuestion<Field> = {},
     options: CallOptions = {},
-  ): Promise<Answer<SearchPage<Pick<MachineWithFacts, Field>>>> {
+  ): Promise<Answer<SearchPage<Pick<SearchedMachine, Field>>>> {
     return this.#requests.json('v1/machines/search', question, options);
   }
 
   /** Reads all pages of the matching machines. Requests each page when the loop reaches it. */
-  async *searchPages<Field extends keyof MachineWithFacts = keyof MachineWithFacts>(
+  async *searchPages<Field extends keyof SearchedMachine = keyof SearchedMachine>(
     question: SearchQuestion<Field> = {},
     options: CallOptions = {},
-  ): AsyncGenerator<Answer<SearchPage<Pick<MachineWithFacts, Field>>>, void, undefined> {
+  ): AsyncGenerator<Answer<SearchPage<Pick<SearchedMachine, Field>>>, void, undefined> {
     let { cursor } = question;
     do {
       const page = await this.search({ ...question, cursor }, options);

@@ -3,6 +3,7 @@ import type {
   ClusterCost,
   ExportFile,
   ExportKarpenterQuery,
+  FindFirstAvailableQuery,
   FoundMachine,
   GetClusterCostQuery,
   GetDatabaseQuery,
@@ -26,15 +27,18 @@ export type ExportName = ExportFile['file'];
 export type PriceTerm = MachineTerm['term'];
 export type CostedCluster = ClusterCost['cluster'];
 
+/** A machine of a search. */
+export type SearchedMachine = MachineWithFacts & Pick<FoundMachine, 'available_share'>;
+
 /** A page of machines with the requested fields. */
-export interface SearchPage<Found = MachineWithFacts> extends Omit<SearchAnswer, 'machines'> {
+export interface SearchPage<Found = SearchedMachine> extends Omit<SearchAnswer, 'machines'> {
   readonly machines: readonly (Found & Pick<FoundMachine, 'term' | 'price_source' | 'list_price'>)[];
 }
 
 /** Parameters of a request. One that is undefined is not sent. */
 type Question<Query> = { readonly [Name in keyof Query]: Query[Name] | undefined };
 
-export type SearchQuestion<Field extends keyof MachineWithFacts = keyof MachineWithFacts> = Omit<
+export type SearchQuestion<Field extends keyof SearchedMachine = keyof SearchedMachine> = Omit<
   Question<SearchMachinesQuery>,
   'fields'
 > & {
@@ -49,6 +53,7 @@ export type MachineFilter = Pick<
   keyof SearchMachinesQuery & keyof RecommendMachinesQuery
 >;
 export type TermsQuestion = Question<ListMachineTermsQuery>;
+export type FirstAvailableQuestion = Question<FindFirstAvailableQuery> & Pick<FindFirstAvailableQuery, 'ids'>;
 export type DatabasesQuestion = Question<ListDatabasesQuery>;
 export type DatabaseQuestion = Question<GetDatabaseQuery>;
 export type KarpenterQuestion = Question<ExportKarpenterQuery> &

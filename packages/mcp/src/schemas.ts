@@ -181,6 +181,10 @@ const machine = z.looseObject({
       'What the organization pays per minute at the term of the call, in currency. list_price is the list price of the same term',
     ),
   price_per_hour: z.number().describe('In currency'),
+  available_share: z
+    .number()
+    .optional()
+    .describe('Share of the last 30 days in which it could be ordered; 1: all the time'),
   provider: z.looseObject({ id: z.int(), name: z.string() }),
   region: z.looseObject({ id: z.int(), name: z.string(), code: z.string() }),
 });

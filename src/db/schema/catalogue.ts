@@ -1,6 +1,7 @@
 import type { MemoryUnit } from '../../domain/machine.ts';
 import type { StoredRegionPrice } from '../../domain/prices/region-price.ts';
 import type { StoredTerms } from '../../domain/prices/term.ts';
+import { STOCKS } from '../../domain/stock.ts';
 import { check, index, pgTable, primaryKey, sql, unique } from '../connection/drizzle.ts';
 import { organizations } from './organizations.ts';
 import { amount, factColumns, instant, minutePrice, reference, statedPrice } from './shared-columns.ts';
@@ -67,6 +68,8 @@ export const machines = pgTable(
     addedBy: c.bigint('added_by', { mode: 'number' }),
     /** Prices of other terms. Null: none is known. */
     terms: c.jsonb('terms').$type<StoredTerms>(),
+    /** The times of `availableShare` in domain/stock.ts. Null: the machine is available since its first read, or was in no list yet. */
+    stock: c.bigint('stock', { mode: 'number' }).array(),
     ...factColumns,
   }),
   (t) => [
@@ -114,6 +117,21 @@ export const machineTerms = pgTable(
     primaryKey({ columns: [t.machineId, t.validFrom] }),
     index('machine_terms_by_time').using('brin', t.validFrom),
   ],
+);
+
+/**
+ * Changes of the stock of machines. A null state is that of a machine in no list: it is excluded for another reason, or retired.
+ * The state at the first read needs no row: `machines.created_at` has its time, and the first change what it was.
+ */
+export const machineAvailability = pgTable(
+  'machine_availability',
+  (c) => ({
+    machineId: c.integer('machine_id').notNull(),
+    changedAt: instant('changed_at').notNull(),
+    before: c.text('before', { enum: STOCKS }),
+    after: c.text('after', { enum: STOCKS }),
+  }),
+  (t) => [primaryKey({ columns: [t.machineId, t.changedAt] })],
 );
 
 /** History of `regions.prices`: one row per change of any price. `valid_to` is null for the current one. */

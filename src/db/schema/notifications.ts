@@ -31,7 +31,7 @@ export const alerts = pgTable(
   ],
 );
 
-export const WEBHOOK_EVENTS = ['clusters', 'prices', 'savings', 'stock', 'lifecycle'] as const;
+export const WEBHOOK_EVENTS = ['clusters', 'prices', 'savings', 'stock', 'restocked', 'lifecycle'] as const;
 
 /** The state that the last messages of a webhook reached. */
 export interface SeenState {
@@ -41,6 +41,8 @@ export interface SeenState {
   readonly stock?: number;
   /** Clusters whose version has ended or ends soon: id, state and day. */
   readonly lifecycle?: readonly string[];
+  /** Whether each named machine could be ordered, by its id. */
+  readonly restocked?: Readonly<Record<string, boolean>>;
   /** The clusters whose saving is above the threshold. `mark` changes with their prices. */
   readonly savings?: { readonly mark: string; readonly clusters: readonly number[] };
 }
@@ -57,6 +59,8 @@ export const organizationWebhooks = pgTable(
     events: c.text('events', { enum: WEBHOOK_EVENTS }).array().notNull(),
     /** The smallest saving of a cluster that is an event, per month in the published currency. */
     threshold: c.numeric('threshold'),
+    /** The machines of the event `restocked`. */
+    machineIds: c.integer('machine_ids').array(),
     /** The position of the changes feed whose changes of clusters are in messages. */
     position: c.bigint('position', { mode: 'number' }).notNull(),
     /** Null until the first check, which informs of nothing. */

@@ -66,7 +66,7 @@ class RecentChanges {
 
   /** Returns the changes behind a cursor; undefined if memory lacks some of them. */
   behind(cursor: Cursor, scope: FeedScope): Batch | undefined {
-    const { machines, organizationId, withSoldOut = false } = scope;
+    const { machines, organizationId, withSoldOut = false, machineIds } = scope;
     const { position } = cursor;
     if (!this.reaches(cursor)) return undefined;
     if (organizationId !== undefined)
@@ -77,6 +77,7 @@ class RecentChanges {
       : [];
     const [first] = missed;
     if (!first) return NOTHING;
+    if (machineIds) return new Batch(missed);
     const known = this.#missed.get(withSoldOut);
     if (known?.changes[0] === first) return known;
     const batch = new Batch(missed);
@@ -336,18 +337,18 @@ export class FeedTail implements Disposable {
   ): Promise<void> {
     const batches = new Map<string, Batch>();
     const batchFor = (scope: FeedScope): Batch => {
-      const { machines, organizationId, withSoldOut = false } = scope;
+      const { machines, organizationId, withSoldOut = false, machineIds } = scope;
       const own = organizationId === undefined ? undefined : clusters.get(organizationId);
       const key = `${machines} ${withSoldOut} ${own ? organizationId : ''}`;
-      let batch = batches.get(key);
-      if (!batch) {
-        const changes = [
-          ...(machines ? catalogue.filter((change) => isFor(change, scope)) : []),
-          ...(own ?? []),
-        ];
-        batch = new Batch(changes.sort((a, b) => a.position - b.position));
-        batches.set(key, batch);
-      }
+      const known = machineIds ? undefined : batches.get(key);
+      if (known) return known;
+      const changes = [
+        ...(machines ? catalogue.filter((change) => isFor(change, scope)) : []),
+        ...(own ?? []),
+      ];
+      const batch = new Batch(changes.sort((a, b) => a.position - b.position));
+      // Few followers name the same machines.
+      if (!machineIds) batches.set(key, batch);
       return batch;
     };
     const slice = new Slice(DELIVERING_MS);

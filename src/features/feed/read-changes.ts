@@ -224,6 +224,8 @@ export interface FeedScope {
   readonly organizationId: number | undefined;
   /** Includes sold-out machines; false unless given. */
   readonly withSoldOut?: boolean;
+  /** The only machines whose changes it has; undefined for all of them. */
+  readonly machineIds?: ReadonlySet<number> | undefined;
   /** The organization that has the reads in its share, with and without the permission to read clusters. */
   readonly shareOf?: number;
 }
@@ -233,12 +235,18 @@ export interface Change {
   readonly id: string;
   readonly type: string;
   readonly json: string;
+  /** Null for a change of no machine. */
+  readonly machineId: number | null;
   /** True: for scopes with sold-out machines. False: for scopes without. Undefined: for all scopes. */
   readonly withSoldOut?: boolean;
 }
 
-export const isFor = (change: Change, { withSoldOut = false }: FeedScope): boolean =>
-  change.withSoldOut === undefined || change.withSoldOut === withSoldOut;
+export const isFor = (
+  { withSoldOut, machineId }: Change,
+  { withSoldOut: wantsSoldOut = false, machineIds }: FeedScope,
+): boolean =>
+  (withSoldOut === undefined || withSoldOut === wantsSoldOut) &&
+  (machineIds === undefined || machineId === null || machineIds.has(machineId));
 
 export interface ChangesPage {
   readonly changes: readonly Change[];
@@ -412,12 +420,13 @@ async function merge(
 
 /** Returns one change if all scopes see the same; none if its object is not shown any more: a later change states that. */
 function changesOf(feed: Feed, row: FeedRow): Change[] {
-  const { position, at } = row;
+  const { position, at, machineId } = row;
   const id = feed.encode(position);
   const made = ({ type, ...subject }: ShownChange) => ({
     position,
     id,
     type,
+    machineId,
     json: JSON.stringify({ id, at, type, ...subject }),
   });
   const [without, withThem] = [shownChange(row, false), shownChange(row, true)];

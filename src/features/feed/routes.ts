@@ -14,7 +14,7 @@ import { type DescribedOperation, grantOf, refuseOld, routeOf, valuesOf } from '
 import { cutWhenIdle } from '../../http/protocol/drain.ts';
 import { isYoungEnough } from '../../http/protocol/max-age.ts';
 import { accepts, prefersEventStream } from '../../http/protocol/negotiate.ts';
-import { countParameter, invalidParameter, parameter } from '../../http/protocol/parameters.ts';
+import { countParameter, idsParameter, invalidParameter, parameter } from '../../http/protocol/parameters.ts';
 import { availableParameter } from '../../http/protocol/place-parameters.ts';
 import { NOT_ACCEPTABLE, Problem, sendProblem } from '../../http/protocol/problem.ts';
 import {
@@ -74,6 +74,14 @@ const parameters = {
   }).optional(),
   limit: countParameter('Most changes of the answer', [1, 1000], 100).default(100),
   available: availableParameter,
+  machines: idsParameter(
+    {
+      description:
+        'The machines whose changes the answer has; all of them unless given. Changes of clusters stay',
+      example: 21,
+    },
+    100,
+  ).optional(),
 };
 
 const lastEventId = parameter(z.string(), {
@@ -157,7 +165,7 @@ export const changesOperation: DescribedOperation = {
     summary: 'Changes of machines and clusters, in their order',
     description: `To maintain a copy: take \`next\` of a request without \`after\`, list everything, then follow the changes from there. The lists may already contain the first of them. A change has the state at the time of the read, so it may be applied twice. \`catalogue.changed\` means that all prices are in another currency; a change of each machine follows.
 
-With \`available=all\` the feed includes sold-out machines: \`machine.sold_out\` and \`machine.restocked\` replace \`machine.withdrawn\` and \`machine.added\`, and a sold-out machine has \`available: false\`. List with \`available=all\` too, by \`/v1/machines/search\`.
+With \`available=all\` the feed includes sold-out machines: \`machine.sold_out\` and \`machine.restocked\` replace \`machine.withdrawn\` and \`machine.added\`, and a sold-out machine has \`available: false\`. List with \`available=all\` too, by \`/v1/machines/search\`. \`machines=21,17\` with \`available=all\` follows the stock of these machines.
 
 Changes of machines require the scope \`machines:read\`, changes of the organization's clusters \`clusters:read\`. A token with one scope gets the changes of that scope.
 
@@ -241,8 +249,12 @@ class ChangesRoute {
   }
 
   async #answer(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const { after, available, ...rest } = valuesOf<typeof parameters>(request);
-    const scope = { ...scopeOf(grantOf(request)), withSoldOut: available === 'all' };
+    const { after, available, machines, ...rest } = valuesOf<typeof parameters>(request);
+    const scope = {
+      ...scopeOf(grantOf(request)),
+      withSoldOut: available === 'all',
+      machineIds: machines && new Set(machines),
+    };
     try {
       if (prefersEventStream(request.headers)) {
         const last = request.headers['last-event-id'];

@@ -1,7 +1,7 @@
 /** Events of an organization: which changes its webhooks receive, and in which form. */
 import { type ClientDatabase, type Database, transactionOn } from '../../db/connection/client.ts';
 import { and, asc, eq, gt, isNull, lte, sql } from '../../db/connection/drizzle.ts';
-import { array, type RowOf } from '../../db/connection/statements.ts';
+import { array, type RowOf, rfc3339 } from '../../db/connection/statements.ts';
 import { runningClusters, storedLifecycles } from '../../db/lifecycles.ts';
 import { storedCurrency } from '../../db/prices/currency.ts';
 import { recentStockFlips } from '../../db/runs/stock-flips.ts';
@@ -34,6 +34,7 @@ export interface WebhookMessage {
     | 'savings.possible'
     | 'stock.flipped'
     | 'lifecycle.ending'
+    | 'machines.restocked'
     | 'webhook.test';
   /** When the worker found the events, RFC 3339. */
   readonly timestamp: string;
@@ -46,6 +47,7 @@ export type WebhookData =
   | SavingsPossible
   | StockFlipped
   | LifecycleEnding
+  | MachinesRestocked
   | { readonly organization: string };
 
 export interface ClustersChanged {
@@ -132,6 +134,18 @@ export interface ProviderFlip {
   readonly more: number;
 }
 
+export interface MachinesRestocked {
+  readonly organization: string;
+  readonly machines: readonly RestockedMachine[];
+}
+
+/** A named machine that could not be ordered at the last check, and can be now. Prices as in `ChangedPrice`. */
+export interface RestockedMachine
+  extends Pick<ChangedPrice, 'id' | 'name' | 'provider' | 'region' | 'price' | 'list_price'> {
+  /** RFC 3339. */
+  readonly since: string | null;
+}
+
 /**
  * Messages that may wait for one receiver. A webhook with more is not checked until some are delivered or given up, so its
  * events wait where they are stored anyway.
@@ -187,11 +201,25 @@ export async function collectEvents(db: ClientDatabase, id: number, now: Date): 
         type: 'lifecycle.ending',
         data: { organization: slug, within: LIFECYCLE_DAYS.standard, clusters },
       });
+    const restocked = webhook.events.includes('restocked')
+      ? await restockedMachines(
+          tx,
+          webhook.organizationId,
+          webhook.machineIds ?? [],
+          webhook.seen?.restocked,
+          now,
+        )
+      : undefined;
+    if (restocked && restocked.machines.length > 0) {
+      const { machines } = restocked;
+      contents.push({ type: 'machines.restocked', data: { organization: slug, machines } });
+    }
     const seen: SeenState = {
       ...(prices && { prices: prices.seen }),
       ...(savings?.seen && { savings: savings.seen }),
       ...(stock && { stock: stock.seen }),
       ...(ending && { lifecycle: ending.seen }),
+      ...(restocked && { restocked: restocked.seen }),
     };
     await store(tx, id, { position, seen }, contents, now);
     return contents.length;
@@ -304,10 +332,15 @@ async function changedPrices(
     seen[id] = old !== undefined && !isPublished ? old : stated;
     if (old !== undefined && old !== seen[id]) changes.push({ machine, old });
   }
-  const entries = changes.length > 0 ? await priceBookOf(db, organizationId) : [];
-  const book = bookForTerm(entries, 'on_demand', now.getTime());
+  const book = await bookOf(db, changes.length > 0 ? organizationId : undefined, now);
   const machines = changes.map(({ machine, old }) => changed(machine, priceIn(old), book));
   return { machines, seen };
+}
+
+/** @param organizationId undefined for an empty book */
+async function bookOf(db: Database, organizationId: number | undefined, now: Date): Promise<BookForTerm> {
+  const entries = organizationId === undefined ? [] : await priceBookOf(db, organizationId);
+  return bookForTerm(entries, 'on_demand', now.getTime());
 }
 
 async function priceBookOf(db: Database, organizationId: number): Promise<PriceBookEntry[]> {
@@ -344,17 +377,65 @@ function changed(
   book: BookForTerm,
 ): ChangedPrice {
   const { id, name, provider, region } = machine;
-  const list = price === null ? null : nodePrice(price, null);
-  const own = nodePriceBy(list, book.entryOf(machine));
   return {
     ...{ id, name, provider, region },
     before,
     after: { amount, per, currency },
-    price: own && Number(own.price),
-    list_price: list && Number(list.price),
+    ...pricesOf({ ...machine, price }, book),
     clusters: slugs,
     more: clusters - slugs.length,
   };
+}
+
+function pricesOf(
+  { price, ...machine }: SelectedMachine & Pick<UsedMachine, 'price'>,
+  book: BookForTerm,
+): Pick<ChangedPrice, 'price' | 'list_price'> {
+  const list = price === null ? null : nodePrice(price, null);
+  const own = nodePriceBy(list, book.entryOf(machine));
+  return { price: own && Number(own.price), list_price: list && Number(list.price) };
+}
+
+type NamedMachine = SelectedMachine &
+  Pick<UsedMachine, 'provider' | 'region' | 'price' | 'isPublished'> &
+  Pick<RestockedMachine, 'since'> & { readonly isAvailable: boolean };
+
+/**
+ * Returns the named machines that can be ordered and could not at the last check. A machine that was sold out between two checks
+ * alone is none.
+ * @param before undefined at the first check, which finds none
+ */
+async function restockedMachines(
+  db: Database,
+  organizationId: number,
+  ids: readonly number[],
+  before: SeenState['restocked'],
+  now: Date,
+): Promise<{ readonly machines: readonly RestockedMachine[]; readonly seen: Record<string, boolean> }> {
+  const named = await db.execute<RowOf<NamedMachine>>(sql`
+    select m.id, m.name, m.region_id as "regionId", r.provider_id as "providerId", p.name as provider, r.code as region,
+      m.price::text as price, r.published_version >= r.version as "isPublished",
+      m.excluded_reason is null and m.retired_at is null as "isAvailable", (
+        select ${rfc3339(sql`max(h.changed_at)`, 'us')} from machine_availability h
+        where h.machine_id = m.id and h.after = 'available') as since
+    from machines m join regions r on r.id = m.region_id join providers p on p.id = r.provider_id
+    where m.id = any(${array(ids, 'integer')})
+    order by m.id`);
+  const seen: Record<string, boolean> = {};
+  const found: NamedMachine[] = [];
+  for (const machine of named) {
+    const { id, isAvailable, isPublished } = machine;
+    const old = before?.[id];
+    // Readers do not have the stock yet. The next check compares it.
+    seen[id] = old !== undefined && !isPublished ? old : isAvailable;
+    if (old === false && seen[id]) found.push(machine);
+  }
+  const book = await bookOf(db, found.length > 0 ? organizationId : undefined, now);
+  const machines = found.map((machine): RestockedMachine => {
+    const { id, name, provider, region, since } = machine;
+    return { ...{ id, name, provider, region, since }, ...pricesOf(machine, book) };
+  });
+  return { machines, seen };
 }
 
 /**

@@ -2,9 +2,9 @@
 import { audit } from '../../db/audit.ts';
 import type { Database } from '../../db/connection/connect.ts';
 import { and, eq, getTableColumns, isNotNull, isNull, sql } from '../../db/connection/drizzle.ts';
-import { type RowOf, rfc3339 } from '../../db/connection/statements.ts';
+import { array, type RowOf, rfc3339 } from '../../db/connection/statements.ts';
 import type { Organization } from '../../db/organizations.ts';
-import { feedHead, messages, organizations, organizationWebhooks } from '../../db/schema.ts';
+import { feedHead, machines, messages, organizations, organizationWebhooks } from '../../db/schema.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { type AlertMessage, bodyText, testMessage } from './alert-messages.ts';
 import type { RecipientAddress } from './deliver.ts';
@@ -67,6 +67,8 @@ export interface NewWebhook {
   readonly events: readonly WebhookEvent[];
   /** Of the event `savings`, a plain decimal per month. */
   readonly threshold?: string | undefined;
+  /** Of the event `restocked`: machines that a catalogue lists, see `unlistedOf`. */
+  readonly machines?: readonly number[] | undefined;
 }
 
 /** The transaction of each change of a webhook writes a row, which holds no secret. */
@@ -82,7 +84,7 @@ const auditWebhook = (
 export async function addWebhook(
   db: Database,
   { id: organizationId, slug }: Organization,
-  { url, events, threshold }: NewWebhook,
+  { url, events, threshold, machines: machineIds }: NewWebhook,
   decider: Decider,
 ): Promise<{ readonly id: number; readonly secret: Buffer } | undefined> {
   const secret = newSecret();
@@ -101,15 +103,31 @@ export async function addWebhook(
         secret,
         events: [...events],
         threshold: threshold ?? null,
+        machineIds: machineIds ? [...machineIds] : null,
         // Earlier changes are no events.
         position: sql`(select ${feedHead.position} from ${feedHead})`,
       })
       .returning({ id: organizationWebhooks.id });
     if (!row) throw new Error('unreachable: the row is inserted');
-    const details = { organization: slug, origin: url.origin, events, threshold: threshold ?? null };
+    const details = {
+      organization: slug,
+      origin: url.origin,
+      events,
+      threshold: threshold ?? null,
+      ...(machineIds && { machines: machineIds }),
+    };
     await auditWebhook(tx, decider, 'webhook.add', row.id, details);
     return { id: row.id, secret };
   });
+}
+
+/** Returns the first of the ids that no catalogue lists, or ever listed. A machine that only clusters name is unknown to other organizations. */
+export async function unlistedOf(db: Database, ids: readonly number[]): Promise<number | undefined> {
+  const rows = await db.execute<RowOf<{ id: number }>>(sql`
+    select id from unnest(${array(ids, 'integer')}) with ordinality named (id, n)
+    where not exists (select from ${machines} where ${machines.id} = named.id and ${machines.excludedReason} is distinct from 'unlisted')
+    order by n limit 1`);
+  return rows[0]?.id;
 }
 
 /** Returns webhooks without their secrets and the paths of their addresses, which may hold another one. */
@@ -121,6 +139,7 @@ export async function listWebhooks(db: Database, organizationId: number) {
       url: organizationWebhooks.url,
       events: organizationWebhooks.events,
       threshold: organizationWebhooks.threshold,
+      machines: organizationWebhooks.machineIds,
       createdAt: sql<string>`${rfc3339(organizationWebhooks.createdAt)}`,
       waiting: sql<number>`(select count(*)::int from ${messages} where ${own} and ${isWaiting})`,
       deliveredAt: sql<

@@ -18,6 +18,7 @@ import { ago, alignedTable, print, printJson } from '../../cli/terminal/output.t
 import type { Environment } from '../../config/config.ts';
 import type { Organization } from '../../db/organizations.ts';
 import { WEBHOOK_EVENTS } from '../../db/schema.ts';
+import type { WebhookEvent } from './events.ts';
 import {
   addWebhook,
   findWebhook,
@@ -25,6 +26,7 @@ import {
   MOST_WEBHOOKS,
   removeWebhook,
   testWebhook,
+  unlistedOf,
 } from './receivers.ts';
 import { readReceiverAddress, secretText } from './send.ts';
 
@@ -37,9 +39,10 @@ export function define(program: Command, { env }: CommandContext): void {
     .requiredOption('--url <url>', 'address of the receiver, https://…')
     .option(
       '--events <events>',
-      'clusters, prices, savings, stock and lifecycle, separated by commas (default: clusters,prices)',
+      'clusters, prices, savings, stock, restocked and lifecycle, separated by commas (default: clusters,prices)',
     )
     .option('--threshold <amount>', 'smallest saving per month of a cluster, for the event savings')
+    .option('--machines <ids>', 'ids of machines, separated by commas, for the event restocked')
     .action((options: AddOptions) => webhookAdd(env(), options));
   add(webhook, 'list', 'show the webhooks of an organization, and how their last messages went')
     .requiredOption(...ORG)
@@ -60,6 +63,7 @@ interface AddOptions extends ChangingOf {
   readonly url: string;
   readonly events?: string;
   readonly threshold?: string;
+  readonly machines?: string;
 }
 
 async function webhookAdd(env: Environment, options: AddOptions): Promise<void> {
@@ -67,6 +71,11 @@ async function webhookAdd(env: Environment, options: AddOptions): Promise<void> 
   await using database = openDatabase(env);
   const by = decider(database, options);
   const organization = await existingOrganization(database.db, options.org);
+  const unlisted = given.machines && (await unlistedOf(database.db, given.machines));
+  if (unlisted !== undefined)
+    throw new CommandFailure(
+      `--machines has ${unlisted}, which no catalogue lists; find ids with: fleetbook machines`,
+    );
   const added = await addWebhook(database.db, organization, given, by);
   if (added === undefined)
     throw new CommandFailure(
@@ -91,10 +100,10 @@ async function webhookList(env: Environment, { org, json }: OfOrganization): Pro
   print(
     alignedTable(
       ['ID', 'RECEIVER', 'EVENTS', 'CREATED', 'WAITING', 'LAST DELIVERY', 'LAST ERROR'],
-      webhooks.map(({ id, origin, events, threshold, createdAt, waiting, deliveredAt, lastError }) => [
+      webhooks.map(({ id, origin, createdAt, waiting, deliveredAt, lastError, ...webhook }) => [
         String(id),
         origin,
-        events.map((event) => (event === 'savings' ? `savings from ${threshold}` : event)).join(', '),
+        webhook.events.map((event) => eventInWords(event, webhook)).join(', '),
         ago(createdAt, now),
         String(waiting),
         deliveredAt === null ? 'none yet' : ago(deliveredAt, now),
@@ -102,6 +111,14 @@ async function webhookList(env: Environment, { org, json }: OfOrganization): Pro
       ]),
     ),
   );
+}
+
+function eventInWords(
+  event: WebhookEvent,
+  { threshold, machines }: { readonly threshold: string | null; readonly machines: readonly number[] | null },
+): string {
+  if (event === 'savings') return `savings from ${threshold}`;
+  return event === 'restocked' ? `restocked ${machines?.join(' ')}` : event;
 }
 
 async function webhookRemove(env: Environment, id: number, options: ChangingOf): Promise<void> {
@@ -130,6 +147,9 @@ const noWebhook = (id: number, { slug }: Organization): CommandFailure =>
 
 const DEFAULT_EVENTS = 'clusters,prices';
 
+/** Machines that one webhook may name. */
+const MOST_MACHINES = 100;
+
 const newWebhook = z
   .object({
     url: z.string().transform((text, context) => {
@@ -155,6 +175,33 @@ const newWebhook = z
         error: ({ input }) => `must be an amount above 0, e.g. 50 or 12.50; it is "${input}"`,
       })
       .optional(),
+    machines: z
+      .string()
+      .transform((list, context) => {
+        const texts = list.split(',').map((each) => each.trim());
+        const issue = (message: string) => {
+          context.addIssue({ code: 'custom', message });
+          return z.NEVER;
+        };
+        const bad = texts.find((text) => !/^[1-9]\d{0,8}$/.test(text));
+        if (bad !== undefined) return issue(`has "${bad}", which is no id; give ids of machines, e.g. 17,21`);
+        const repeated = texts.find((text, i) => texts.indexOf(text) < i);
+        if (repeated !== undefined) return issue(`has ${repeated} twice; name each machine once`);
+        if (texts.length > MOST_MACHINES)
+          return issue(
+            `has ${texts.length} machines; a webhook has at most ${MOST_MACHINES}, add another one`,
+          );
+        return texts.map(Number);
+      })
+      .optional(),
+  })
+  .superRefine(({ events, machines }, context) => {
+    if (events.includes('restocked') === (machines !== undefined)) return;
+    const message =
+      machines === undefined
+        ? 'is missing; give the machines whose return is an event, e.g. --machines 17,21'
+        : 'is for the event restocked; add it: --events clusters,prices,restocked';
+    context.addIssue({ code: 'custom', path: ['machines'], message });
   })
   .superRefine(({ events, threshold }, context) => {
     if (events.includes('savings') === (threshold !== undefined)) return;

@@ -5,6 +5,7 @@ import {
   type Billed,
   entryOf,
   type Filters,
+  findMachine,
   listPriceOf,
   type MachineField,
   machineOfRow,
@@ -20,7 +21,14 @@ import {
 } from '../../market/market.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
 import { jsonBody, longBody } from '../../snapshot/document/body.ts';
-import type { PricedMachine, RamUnit, Recommendation, RecommendDocument, SearchDocument } from './schema.ts';
+import type {
+  FirstAvailableDocument,
+  PricedMachine,
+  RamUnit,
+  Recommendation,
+  RecommendDocument,
+  SearchDocument,
+} from './schema.ts';
 
 export interface SearchQuestion {
   readonly filters: Filters;
@@ -82,6 +90,26 @@ export function searchAnswers(market: ReadableMarket) {
         return whenThere(body, (made) => answer(state, places, made));
       }),
 
+    /** @param ids in the order of preference @param organizationId whose own prices the answer has */
+    firstAvailable: (ids: readonly number[], organizationId: number | undefined): MaybePromise<Answer> =>
+      whenThere(readPriced(market, { organizationId, term: 'on_demand' }, 'price'), ({ state, priced }) => {
+        const passed: FirstAvailableDocument['passed'] = [];
+        const places = new Set<number>();
+        let machine: PricedMachine | null = null;
+        for (const id of ids) {
+          const found = findMachine(priced.view, id);
+          // Any source could list an unknown machine.
+          for (const place of found ? [found.place] : state.index.regions.keys()) places.add(place);
+          if (found && !found.kind.isSoldOut) {
+            machine = machineDocument(priced, found.row, 'on_demand') as PricedMachine;
+            break;
+          }
+          passed.push({ id, reason: found ? 'sold_out' : 'not_listed' });
+        }
+        const document: FirstAvailableDocument = { machine, passed };
+        return answer(state, [...places], jsonBody(document));
+      }),
+
     recommend: (request: RecommendQuestion): MaybePromise<Answer> =>
       whenThere(readPriced(market, request, 'price'), ({ state, priced }) => {
         const { filters, ramUnit, term, needs } = request;
@@ -108,7 +136,10 @@ function machineDocument(
   fields?: readonly MachineField[],
 ): Partial<PricedMachine> {
   const { view, book } = priced;
-  const machine = { ...machineOfRow(view, row, fields), ...(term === 'on_demand' ? {} : { term }) };
+  const machine = {
+    ...machineOfRow(view, row, fields),
+    ...(term === 'on_demand' ? {} : { term }),
+  };
   // Without a price it has no source of one.
   if (machine.price === undefined || !book) return machine;
   return entryOf(priced, row)

@@ -10,6 +10,7 @@ import {
   countParameter,
   decimalParameter,
   idParameter,
+  idsParameter,
   invalidParameter,
   listParameter,
   numberWith,
@@ -20,7 +21,7 @@ import {
 } from '../../http/protocol/parameters.ts';
 import { availableParameter, placeParameters } from '../../http/protocol/place-parameters.ts';
 import { Problem, unavailable } from '../../http/protocol/problem.ts';
-import { MACHINE_WITH_FACTS_EXAMPLE as MACHINE } from '../../http/routes/machines.ts';
+import { MACHINE_WITH_FACTS_EXAMPLE } from '../../http/routes/machines.ts';
 import {
   ASKED_PRICES,
   type Filters,
@@ -33,8 +34,9 @@ import {
 } from '../../market/market.ts';
 import type { Answer, MaybePromise } from '../../snapshot/document/answer.ts';
 import { type SearchAnswers, searchAnswers } from './answers.ts';
-import { RAM_UNITS, type RamUnit, recommendSchema, searchSchema } from './schema.ts';
+import { firstAvailableSchema, RAM_UNITS, type RamUnit, recommendSchema, searchSchema } from './schema.ts';
 
+const MACHINE = { ...MACHINE_WITH_FACTS_EXAMPLE, available_share: 0.94 };
 const VERSION = 'q7YF3nXk2LbV0aZt1c4dEw';
 
 const CPUS = [1, 100_000] as const;
@@ -135,6 +137,11 @@ const recommendParameters = {
   prices,
 };
 
+const firstAvailableParameters = {
+  ids: idsParameter({ description: 'Machines, the preferred one first', example: 21 }, 100),
+  prices,
+};
+
 export const searchApi =
   (answers: SearchAnswers): ApiFeature =>
   () => ({ operations: searchOperations(answers) });
@@ -170,6 +177,25 @@ function searchOperations(answers: SearchAnswers): Operation[] {
           });
           return found ?? invalidParameter('query', 'cursor', cursor, begin);
         }),
+      // Own prices differ by organization.
+      shared: false,
+    }),
+    operation({
+      path: '/v1/machines/first-available',
+      scope: 'machines:read',
+      parameters: firstAvailableParameters,
+      isStrict: true,
+      doc: {
+        id: 'findFirstAvailable',
+        summary: 'The first machine of a list that can be ordered',
+        description:
+          'For programs that have an ordered list of machines they accept. The answer is 200 with `machine: null` if none of them can be ordered now: `passed` has the reason of each. An id that no machine has counts as not listed.',
+        answers: () => firstAvailableSchema,
+        example: { machine: MACHINE, passed: [{ id: 21, reason: 'sold_out' }] },
+        extension: true,
+      },
+      read: (values, grant) =>
+        orProblem(() => answers.firstAvailable(values.ids, ownerOf(values.prices, grant))),
       // Own prices differ by organization.
       shared: false,
     }),

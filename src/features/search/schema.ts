@@ -3,8 +3,10 @@ import type { MachineDocument } from '../../domain/machine.ts';
 import { TERMS } from '../../domain/prices/term.ts';
 import { named } from '../../http/openapi-schemas.ts';
 import {
+  availableShareSchema,
   documented,
   double,
+  id,
   listPrice,
   machineWithFactsSchema,
   orNull,
@@ -30,6 +32,7 @@ const machine = named(
   'FoundMachine',
   machineWithFactsSchema.extend({
     price: priceAtTerm,
+    available_share: availableShareSchema,
     term: documented(z.enum(TERMS).exactOptional(), {
       description: 'The term of the request, unless it is `on_demand`',
     }),
@@ -58,6 +61,27 @@ export const searchSchema = named(
       description:
         'True if the cursor is of another version. The page continues behind its place in the order',
     }),
+  }),
+);
+
+export const firstAvailableSchema = named(
+  'FirstAvailable',
+  z.strictObject({
+    machine: documented(machine.nullable(), {
+      description: 'The first machine of the list that can be ordered; null if none can',
+    }),
+    passed: documented(
+      z.array(
+        z.strictObject({
+          id: id('Machine id'),
+          reason: documented(z.enum(['sold_out', 'not_listed']), {
+            description:
+              '`sold_out`: its provider lists it, and it cannot be ordered now. `not_listed`: the published catalogue lacks it',
+          }),
+        }),
+      ),
+      { description: 'The machines before it in the list; all of them if none can be ordered' },
+    ),
   }),
 );
 
@@ -94,5 +118,6 @@ export const recommendSchema = named(
 
 export type PricedMachine = z.output<typeof machine>;
 export type SearchDocument = z.output<typeof searchSchema>;
+export type FirstAvailableDocument = z.output<typeof firstAvailableSchema>;
 export type RecommendDocument = z.output<typeof recommendSchema>;
 export type Recommendation = RecommendDocument['recommendations'][number];

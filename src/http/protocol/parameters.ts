@@ -12,6 +12,8 @@ export interface About {
   readonly listedBy?: string;
   /** Several values: separated by commas, or in a repeated parameter. */
   readonly isList?: boolean;
+  /** Returns what is wrong with a text, behind the required form. Unless given, the message repeats the text. */
+  readonly wrong?: (text: string) => string;
 }
 
 /** The parameters of an operation by name. A name in the operation's path is a path parameter, any other a query parameter. */
@@ -120,6 +122,36 @@ export function listParameter<T extends z.ZodType<unknown, string>>(item: T, mos
     });
 }
 
+/** A list of different ids, in the order of the request. */
+export function idsParameter(about: Pick<About, 'description' | 'example'>, most: number) {
+  const item = idParameter(about);
+  return z
+    .union([z.string(), z.array(z.string())])
+    .transform((given) => String(given).split(',', most + 1))
+    .pipe(z.array(item).check(z.minLength(1), z.maxLength(most), z.refine(isSet)))
+    .register(z.globalRegistry, { uniqueItems: true })
+    .register(ABOUT, {
+      description: about.description,
+      example: [about.example],
+      expected: `1 to ${most} different ids with commas between them, each ${aboutOf(item).expected}`,
+      isList: true,
+      wrong: (text) => wrongIds(text, most),
+    });
+}
+
+const isSet = (values: readonly unknown[]): boolean => new Set(values).size === values.length;
+
+function wrongIds(text: string, most: number): string {
+  if (text === '') return '; it has none';
+  const ids = text.split(',');
+  if (ids.length > most) return `; it has ${ids.length}`;
+  const parse = textParser(integer(1, LARGEST_ID));
+  const bad = ids.find((id) => parse(id) === undefined);
+  if (bad !== undefined) return `; ${shownText(bad)} is none`;
+  const repeated = ids.find((id, i) => ids.indexOf(id) < i);
+  return `; it has ${repeated} twice`;
+}
+
 export function parameter<T extends z.ZodType>(schema: T, about: About): T {
   ABOUT.add(schema, about);
   return schema;
@@ -185,13 +217,13 @@ export function invalidParameter(
   schema: z.ZodType,
   given: unknown,
 ): Problem {
-  const { expected, isList, listedBy } = aboutOf(schema);
+  const { expected, isList, listedBy, wrong } = aboutOf(schema);
   const text = isList && Array.isArray(given) ? given.join(',') : given;
   const wanted = `The ${where} parameter "${name}" ${schema.isOptional() ? 'may' : 'must'} be given${isList ? '' : ' once'}, as ${expected}`;
   const found = Array.isArray(text)
     ? `; it was given ${text.length} times`
     : typeof text === 'string'
-      ? `, not ${shownText(text)}`
+      ? (wrong?.(text) ?? `, not ${shownText(text)}`)
       : '';
   const lead = listedBy === undefined ? '' : ` See ${listedBy}.`;
   return new Problem(400, {

@@ -5,8 +5,8 @@
  *     "FBC1" <rows, u32> <bytes of the head, u32> <head: JSON> <price, f64>… <id, u32>… <kind, u32>…
  *
  * Numbers are little-endian. Rows are sorted by price, then id. The head has the region, the names, and each kind of machine
- * (size and facts) once. It also has the sold-out machines, terms, prices of the region, and plans of managed databases. These
- * parts are optional: a region without them has no bytes of them.
+ * (size and facts) once. It also has the sold-out machines, terms, changes of stock, prices of the region, and plans of managed
+ * databases. These parts are optional: a region without them has no bytes of them.
  */
 import type { PublishedPlan } from '../../domain/database-plan.ts';
 import type { MemoryUnit } from '../../domain/machine.ts';
@@ -52,6 +52,13 @@ export interface RegionTerms {
   readonly since: ById;
 }
 
+/** The times of machines whose stock changed, see `availableShare`. Ascending by id; those of one end before `ends`. */
+export interface RegionStock {
+  readonly ids: Uint32Array;
+  readonly ends: Uint32Array;
+  readonly times: Uint32Array;
+}
+
 /** The machines of a region, then its sold-out ones. Row i has the i-th price, id, kind and name. */
 export interface RegionColumns extends Place {
   /** Per minute, ascending in each of the two parts. */
@@ -62,6 +69,8 @@ export interface RegionColumns extends Place {
   readonly names: readonly string[];
   /** Undefined if no machine has any. */
   readonly terms: RegionTerms | undefined;
+  /** Undefined if the stock of no machine changed. */
+  readonly stock: RegionStock | undefined;
   /** Prices besides those of machines; undefined if they are unknown. */
   readonly regionPrices: readonly RegionPrice[] | undefined;
   /** Plans of managed databases, ascending by price; undefined if there is none. */
@@ -105,6 +114,7 @@ interface Head extends Place {
   readonly upfronts?: Readonly<Record<string, Pairs>> | undefined;
   readonly caps?: Pairs | undefined;
   readonly termsSince?: Pairs | undefined;
+  readonly stock?: readonly (readonly [id: number, times: readonly number[]])[] | undefined;
   readonly prices?: readonly RegionPrice[] | undefined;
   readonly databases?: readonly PlanTuple[] | undefined;
 }
@@ -115,6 +125,8 @@ export interface MachineWithFacts extends MachineRow {
   readonly terms?: StoredTerms | null;
   /** Milliseconds since the epoch: when the terms last changed. */
   readonly termsSince?: number | null;
+  /** See `availableShare`. */
+  readonly stock?: readonly number[] | null;
 }
 
 export class ColumnsBuilder {
@@ -126,6 +138,7 @@ export class ColumnsBuilder {
   readonly #kinds = new Map<string, number>();
   readonly #soldOut: SoldOutRow[] = [];
   readonly #terms = new TermsBuilder();
+  readonly #stock: [id: number, times: readonly number[]][] = [];
   readonly #regionPrices: readonly StoredRegionPrice[] | undefined;
   readonly #databases: Head['databases'];
 
@@ -140,8 +153,9 @@ export class ColumnsBuilder {
   }
 
   add(machine: MachineWithFacts): void {
-    const { id, name, cpu, ram, ramUnit, price, facts, soldOut, terms, termsSince } = machine;
+    const { id, name, cpu, ram, ramUnit, price, facts, soldOut, terms, termsSince, stock } = machine;
     if (terms) this.#terms.add(id, terms, termsSince ?? undefined);
+    if (stock) this.#stock.push([id, stock]);
     const key = JSON.stringify(tupleOf({ cpu, ram, ramUnit }, facts));
     const kind = this.#kinds.get(key) ?? this.#kinds.size;
     if (kind === this.#kinds.size) this.#kinds.set(key, kind);
@@ -164,7 +178,8 @@ export class ColumnsBuilder {
     };
     const soldOut = this.#soldOut.length > 0 ? `,"soldOut":${JSON.stringify(this.#soldOut)}` : '';
     const prices = this.#regionPrices?.map(shownPrice);
-    const parts = { ...this.#terms.part(), prices, databases: this.#databases };
+    const stock = this.#stock.length > 0 ? this.#stock.sort(([a], [b]) => a - b) : undefined;
+    const parts = { ...this.#terms.part(), stock, prices, databases: this.#databases };
     const text = JSON.stringify(parts).slice(1, -1);
     const rest = text && `,${text}`;
     const head = Buffer.from(
@@ -272,7 +287,12 @@ export function readColumns(body: Buffer): RegionColumns | undefined {
   const all = kinds.map(kindOfTuple);
   const soldOutKinds = soldOut.length === 0 ? [] : all.map((kind) => ({ ...kind, isSoldOut: true as const }));
   const names = soldOut.length === 0 ? head.names : [...head.names, ...soldOut.map(([, , , name]) => name)];
-  const rest = { terms: readTerms(head), regionPrices: head.prices, databases: head.databases?.map(planOf) };
+  const rest = {
+    terms: readTerms(head),
+    stock: readStock(head),
+    regionPrices: head.prices,
+    databases: head.databases?.map(planOf),
+  };
   return { region, provider, country, prices, ids, kindOf, names, kinds: [...all, ...soldOutKinds], ...rest };
 }
 
@@ -298,6 +318,19 @@ function readTerms({ terms, upfronts, caps, termsSince }: Head): RegionTerms | u
   };
 }
 
+function readStock({ stock }: Head): RegionStock | undefined {
+  if (!stock) return undefined;
+  let end = 0;
+  return {
+    ids: Uint32Array.from(stock, ([id]) => id),
+    ends: Uint32Array.from(stock, ([, times]) => {
+      end += times.length;
+      return end;
+    }),
+    times: Uint32Array.from(stock.flatMap(([, times]) => times)),
+  };
+}
+
 const byId = ([ids, values]: Pairs = [[], []]): ById => ({
   ids: Uint32Array.from(ids),
   values: Float64Array.from(values),
@@ -305,11 +338,24 @@ const byId = ([ids, values]: Pairs = [[], []]): ById => ({
 
 /** Returns the value of a machine; undefined if the list lacks it. */
 export function amountOf({ ids, values }: ById, id: number): number | undefined {
+  return values[placeOf(ids, id)];
+}
+
+const NO_TIMES = new Uint32Array(0);
+
+/** Returns the times of a machine; none if its stock never changed. */
+export function timesOf({ ids, ends, times }: RegionStock, id: number): Uint32Array {
+  const place = placeOf(ids, id);
+  return place === -1 ? NO_TIMES : times.subarray(ends[place - 1] ?? 0, ends[place]);
+}
+
+/** Returns the place of an id in an ascending list; -1 if the list lacks it. */
+function placeOf(ids: Uint32Array, id: number): number {
   let [low, high] = [0, ids.length];
   while (low < high) {
     const middle = (low + high) >>> 1;
     if ((ids[middle] as number) < id) low = middle + 1;
     else high = middle;
   }
-  return ids[low] === id ? values[low] : undefined;
+  return ids[low] === id ? low : -1;
 }

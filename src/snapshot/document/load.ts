@@ -159,6 +159,7 @@ type RowOfRegion = {
   readonly soldOut: boolean;
   readonly terms: StoredTerms | null;
   readonly termsSince: number | null;
+  readonly stock: readonly number[] | null;
 } & MachineFacts;
 
 function provenanceOf(sources: readonly string[], currency: string | null | undefined): Provenance {
@@ -179,7 +180,7 @@ export async function loadRegion(sql: Sql, regionId: number): Promise<RegionCont
   let elementOf: ReturnType<typeof machineElements> | undefined;
   let columns: ColumnsBuilder | undefined;
   const machines: Element[] = [];
-  const take = ({ head: first, id, terms, termsSince, ...row }: RowOfRegion) => {
+  const take = ({ head: first, id, terms, termsSince, stock, ...row }: RowOfRegion) => {
     head ??= first ?? undefined;
     if (!head) return;
     elementOf ??= machineElements(head);
@@ -189,7 +190,7 @@ export async function loadRegion(sql: Sql, regionId: number): Promise<RegionCont
     const { name, ram, cpu, price, ramUnit, soldOut, ...facts } = row;
     const machine = { id, name, ram: Number(ram), cpu, price: Number(price), ramUnit };
     if (!soldOut) machines.push(elementOf(machine));
-    columns.add({ ...machine, facts, soldOut, terms, termsSince });
+    columns.add({ ...machine, facts, soldOut, terms, termsSince, stock });
   };
   let failure: unknown;
   // Only the first row has the region, which would otherwise be most of the bytes.
@@ -209,7 +210,7 @@ export async function loadRegion(sql: Sql, regionId: number): Promise<RegionCont
         'currency', (select currency from lineage)) end as head,
       m.id, m.name, m.ram, m.cpu, m.price, m.ram_unit as "ramUnit",
       ${sql.unsafe(selectedFacts('m'))},
-      m.excluded_reason is not null as "soldOut", m.terms,
+      m.excluded_reason is not null as "soldOut", to_json(m.stock) as stock, m.terms,
       case when m.terms is not null then (
         select floor(extract(epoch from h.valid_from) * 1000)::float8 from machine_terms h
         where h.machine_id = m.id and h.valid_to is null) end as "termsSince"

@@ -5,6 +5,7 @@ import { factsJson } from '../../db/machine-facts.ts';
 import { HAS_NO_OTHER_REASON } from '../../db/published-rows.ts';
 import { machineChanges, machines, providers, regions } from '../../db/schema.ts';
 import { RAISE } from '../../db/versions.ts';
+import { changedStock, endOfStock } from './log.ts';
 import { stateBefore } from './match.ts';
 
 const m = alias(machines, 'm');
@@ -43,8 +44,11 @@ export async function discontinueEnded(db: ClientDatabase, now: string): Promise
         from ${machines} m join ${regions} r on ${r.id} = ${m.regionId}
         where ${isDue} and ${r.providerId} = any(${ids})
       ), excluded as (
-        update ${machines} set ${nameOf(machines.excludedReason)} = 'discontinued' from due
-        where ${machines.id} = ${due.id}
+        update ${machines} set ${nameOf(machines.excludedReason)} = 'discontinued', ${nameOf(machines.stock)} = case
+          when ${due.excludedReason} is null then ${changedStock(machines, now)} else ${machines.stock} end
+        from due where ${machines.id} = ${due.id}
+      ), out_of_stock as (
+        ${endOfStock(due, now)}
       ), recorded as (
         ${insertInto(machineChanges, {
           sourceId: due.sourceId,

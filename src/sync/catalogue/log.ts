@@ -1,9 +1,23 @@
 import type { ConnectionDatabase } from '../../db/connection/connect.ts';
-import { alias, type SQL, sql } from '../../db/connection/drizzle.ts';
+import {
+  alias,
+  type Column,
+  getTableName,
+  type PgTable,
+  type SQL,
+  sql,
+} from '../../db/connection/drizzle.ts';
 import { insertInto, nameOf } from '../../db/connection/statements.ts';
 import { factsJson } from '../../db/machine-facts.ts';
 import { HAS_NO_OTHER_REASON } from '../../db/published-rows.ts';
-import { machineChanges, machinePrices, machines, machineTerms } from '../../db/schema.ts';
+import {
+  machineAvailability,
+  machineChanges,
+  machinePrices,
+  machines,
+  machineTerms,
+} from '../../db/schema.ts';
+import { MOST_STOCK_CHANGES, SHARE_DAYS } from '../../domain/stock.ts';
 import type { ChangedBy } from '../runs/run.ts';
 import { catalogueDiff as d, stateBefore } from './match.ts';
 
@@ -42,6 +56,48 @@ export async function recordChanges(
     order by ${d.regionCode} collate "C", ${d.name} collate "C"`);
 }
 
+/** SQL of the stock of a machine that is not retired; null for a machine in no list. */
+const stockOf = (reason: Column): SQL =>
+  sql`case when ${reason} is null then 'available' when ${reason} = 'sold_out' then 'sold_out' end`;
+
+/** Records the diff's changes of the stock of stored machines. */
+export async function recordStock(db: ConnectionDatabase, { now }: ChangedBy): Promise<void> {
+  const before = sql`case when ${d.wasPublished} then 'available' when ${d.wasSoldOut} then 'sold_out' end`;
+  const after = stockOf(d.excludedReason);
+  await db.execute(sql`
+    ${insertInto(machineAvailability, { machineId: d.machineId, changedAt: now, before, after })}
+    from ${d} where not ${d.isNew} and ${before} is distinct from ${after}`);
+}
+
+/** Returns an insert of the end of the stock of machines that leave the lists. @param machine an alias: its rows have the state before */
+export function endOfStock(machine: PgTable & Record<'id' | 'excludedReason', Column>, now: string): SQL {
+  const before = stockOf(machine.excludedReason);
+  return sql`
+    ${insertInto(machineAvailability, { machineId: machine.id, changedAt: now, before, after: null })}
+    from ${sql.identifier(getTableName(machine))} where ${before} is not null`;
+}
+
+const secondsOf = (time: Column | SQL): SQL => sql`floor(extract(epoch from ${time}))::bigint`;
+
+/** Returns `machines.stock` of a new machine: null stands for one that can be ordered since its first read. */
+export const firstStock = ({ isSoldOut }: typeof d, now: string): SQL =>
+  sql`case when ${isSoldOut} then array[${secondsOf(sql`${now}::timestamptz`)}] end`;
+
+/**
+ * Returns `machines.stock` after a change at `now` between available and not, or the first listing: without the times that
+ * `availableShare` does not need.
+ */
+export function changedStock({ stock, excludedReason, createdAt }: typeof machines, now: string): SQL {
+  const changedAt = secondsOf(sql`${now}::timestamptz`);
+  return sql`(
+    select array_agg(kept.time order by kept.n) from (
+      select t.time, t.n, lead(t.time) over (order by t.n) as until, count(*) over () - t.n as newer
+      from unnest(coalesce(${stock}, case when ${excludedReason} is null then array[${secondsOf(createdAt)}] end) || ${changedAt})
+        with ordinality t (time, n)
+    ) kept
+    where (kept.until is null or kept.until > ${changedAt} - ${SHARE_DAYS * 24 * 3600}) and kept.newer < ${MOST_STOCK_CHANGES})`;
+}
+
 const retired = alias(machines, 'retired');
 
 /** Selects the regions of published and sold-out machines that `retiring` retires. */
@@ -61,7 +117,11 @@ export function retiring({ runId, sourceId, now }: ChangedBy, condition: SQL, fr
   const { validTo, machineId } = machinePrices;
   return sql`
     retired as (
-      update ${machines} set ${nameOf(machines.retiredAt)} = ${now} ${from} where ${condition} returning ${machines}.*
+      update ${machines} set ${nameOf(machines.retiredAt)} = ${now}, ${nameOf(machines.stock)} = case
+        when ${machines.excludedReason} is null then ${changedStock(machines, now)} else ${machines.stock} end
+      ${from} where ${condition} returning ${machines}.*
+    ), out_of_stock as (
+      ${endOfStock(retired, now)}
     ), closed as (
       update ${machinePrices} set ${nameOf(validTo)} = ${now} from retired
       where ${machineId} = ${retired.id} and ${validTo} is null

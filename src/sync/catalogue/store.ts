@@ -26,7 +26,7 @@ import { RAISE } from '../../db/versions.ts';
 import { countryOfRegion } from '../../domain/region-country.ts';
 import type { Naming } from '../../domain/run.ts';
 import type { ChangedBy } from '../runs/run.ts';
-import { REGIONS_OF_RETIRED, recordChanges, retiring } from './log.ts';
+import { changedStock, firstStock, REGIONS_OF_RETIRED, recordChanges, recordStock, retiring } from './log.ts';
 import { catalogueDiff, catalogueMissing } from './match.ts';
 
 export interface CatalogueSource {
@@ -156,6 +156,7 @@ export async function writeMachines(
   const [known] = await db.select({ name: d.name }).from(d).where(not(d.isNew)).limit(1);
   if (known) {
     await recordChanges(db, by);
+    await recordStock(db, by);
     await changeMachines(db, source, by.now);
   }
   const retired = await retireMissing(db, source, by, runsUntilRetired);
@@ -191,7 +192,14 @@ async function addMachines(
   const added = alias(machines, 'added');
   await db.execute(sql`
     with added as (
-      ${insertInto(machines, { regionId: regions.id, ...storedOffer, sourceId: source.id, createdAt: now, addedBy: runId })}
+      ${insertInto(machines, {
+        regionId: regions.id,
+        ...storedOffer,
+        sourceId: source.id,
+        createdAt: now,
+        addedBy: runId,
+        stock: firstStock(d, now),
+      })}
       from ${d} join ${regions} on ${isRegionOf(source)}
       where ${d.isNew} order by ${d.regionCode} collate "C", ${d.name} collate "C"
       returning ${sql.join(Object.values({ id: machines.id, terms: machines.terms, ...priceOf(machines) }), sql`, `)}
@@ -218,6 +226,9 @@ function priceOf({ price, sourceAmount, sourcePer, sourceCurrency }: Record<Pric
 }
 type PriceColumn = 'price' | 'sourceAmount' | 'sourcePer' | 'sourceCurrency';
 
+/** True for a stored machine that was in no list yet, and is in one now. */
+const isFirstListed = sql`(${machines.stock} is null and not ${d.wasPublished} and (${d.isPublished} or ${d.isSoldOut}))`;
+
 async function changeMachines(db: ConnectionDatabase, source: CatalogueSource, now: string): Promise<void> {
   const isCurrent = sql`${machinePrices.machineId} = ${d.machineId} and ${machinePrices.validTo} is null`;
   await db
@@ -237,7 +248,14 @@ async function changeMachines(db: ConnectionDatabase, source: CatalogueSource, n
   await changeTerms(db, now);
   await db
     .update(machines)
-    .set({ ...storedOffer, sourceId: source.id, missedRuns: 0, retiredAt: null })
+    .set({
+      ...storedOffer,
+      sourceId: source.id,
+      missedRuns: 0,
+      retiredAt: null,
+      stock: sql`case
+        when ${d.wasPublished} <> ${d.isPublished} or ${isFirstListed} then ${changedStock(machines, now)} else ${machines.stock} end`,
+    })
     .from(d)
     .where(eq(machines.id, d.machineId));
 }

@@ -113,6 +113,8 @@ function pathsOf({ sample }: Published) {
     features: [
       '/v1/machines/search?min_cpu=1',
       '/v1/machines/recommend?cpu=1&ram=1',
+      `/v1/machines/first-available?ids=${sample.small}`,
+      `/v1/machines/${sample.small}/availability`,
       `/v1/machines/${sample.small}/terms`,
       `/v1/regions/${sample.region}/prices`,
       '/v1/costs',

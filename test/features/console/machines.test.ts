@@ -155,4 +155,32 @@ describe('the catalogue in the console', () => {
     expect(history.changes.every(({ machineId }) => machineId === history.id)).toBe(true);
     expect(await scene.get('/api/machines/999999')).toEqual({ error: 'there is no machine 999999' });
   });
+
+  it('shows the stock of a machine over time, and its share of the last 30 days', async () => {
+    const { rows } = await search('&q=cx11');
+    const { id } = rows[0] ?? expect.unreachable();
+    const { sql } = scene.worker.store;
+    const machine = async () => (await scene.get(`/api/machines/${id}`)) as MachineAnswer;
+    const steady = await machine();
+    expect([steady.availableShare, steady.stock.map(({ stock, to }) => [stock, to])]).toEqual([
+      1,
+      [['available', null]],
+    ]);
+    const [begin, end] = ['2020-01-01T00:00:00.000000Z', new Date(Date.now() - 3 * 86_400_000).toISOString()];
+    await sql`update machines set created_at = ${begin}, excluded_reason = 'sold_out',
+      stock = array[0, floor(extract(epoch from ${end}::timestamptz))::bigint] where id = ${id}`;
+    await sql`insert into machine_availability (machine_id, changed_at, before, after)
+      values (${id}, ${end}, 'available', 'sold_out')`;
+    const soldOut = await machine();
+    const at = end.replace('Z', '000Z');
+    expect([soldOut.availableShare, soldOut.stock]).toEqual([
+      0.9,
+      [
+        { stock: 'sold_out', from: at, to: null },
+        { stock: 'available', from: begin, to: at },
+      ],
+    ]);
+    await sql`update machines set retired_at = now() where id = ${id}`;
+    expect((await machine()).availableShare).toBeNull();
+  });
 });

@@ -70,6 +70,34 @@ describe('a sold-out machine', () => {
     await until(async () => (await idsOf('/v1/machines/search')).length === 2);
   });
 
+  it('is the only machine for a follower that names it, in pages and streams', async () => {
+    await using opened = await open();
+    const { api, token } = opened;
+    const { small, big } = scene.sample;
+    const begin = (await api.page('/v1/changes', token)).next;
+    const { next: after } = await api.page(`/v1/changes?after=${begin}`, token);
+    const named = `?after=${after}&available=all&machines=${small}`;
+    const [waiting, everything] = await Promise.all([
+      api.stream(token, {}, named),
+      api.stream(token, {}, `?after=${after}&available=all`),
+    ]);
+    await until(() => api.reader.feed.size === 2);
+    for (const reason of ['sold_out', null]) {
+      await scene.sql`update machines set price = price * 2 where id = ${big}`;
+      await set(api, { reason });
+    }
+    const stock = ['machine.sold_out', 'machine.restocked'];
+    expect(short(await api.page(`/v1/changes${named}`, token))).toEqual(stock);
+    const other = `/v1/changes?after=${after}&available=all&machines=${big},999999`;
+    expect(short(await api.page(other, token))).toEqual(['machine.repriced', 'machine.repriced']);
+    const late = await api.stream(token, {}, named);
+    const typesOf = ({ seen }: typeof late) => seen.text.match(/(?<=^event: ).*$/gm) ?? [];
+    await until(() => typesOf(everything).length === 4 && typesOf(late).length === 2);
+    expect([typesOf(waiting), typesOf(late)]).toEqual([stock, stock]);
+    const refused = await api.page(`/v1/changes?machines=${small},${small}`, token, 400);
+    expect(refused.parameter).toBe('machines');
+  });
+
   it('is withdrawn and added for ordinary followers, and sold out and restocked for the others', async () => {
     await using opened = await open();
     const { api, token } = opened;

@@ -60,19 +60,39 @@ it('fleetbook webhook adds, lists, tests and removes webhooks of one organizatio
   ]);
 });
 
+const RESTOCKED = ['add', '--org', 'one', '--url', 'https://example.org/', '--events', 'restocked'] as const;
+
 it.each([
   [['add', '--org', 'none', '--url', 'https://example.org/'], 1, 'there is no organization "none"'],
   [['add', '--org', 'one', '--url', 'http://example.org/'], 2, '--url must start with https://'],
   [
     ['add', '--org', 'one', '--url', 'https://example.org/', '--events', 'clusters,disks'],
     2,
-    '--events has "disks"; the events are clusters, prices, savings, stock',
+    '--events has "disks"; the events are clusters, prices, savings, stock, restocked',
   ],
   [
     ['add', '--org', 'one', '--url', 'https://example.org/', '--events', 'savings'],
     2,
     '--threshold is missing; give the smallest saving per month',
   ],
+  [
+    ['add', '--org', 'one', '--url', 'https://example.org/', '--events', 'restocked'],
+    2,
+    '--machines is missing; give the machines whose return is an event',
+  ],
+  [
+    ['add', '--org', 'one', '--url', 'https://example.org/', '--machines', '1'],
+    2,
+    '--machines is for the event restocked; add it',
+  ],
+  [[...RESTOCKED, '--machines', '1,x'], 2, '--machines has "x", which is no id'],
+  [[...RESTOCKED, '--machines', '7,8,7'], 2, '--machines has 7 twice; name each machine once'],
+  [
+    [...RESTOCKED, '--machines', Array.from({ length: 101 }, (_, i) => i + 1).join()],
+    2,
+    '--machines has 101 machines; a webhook has at most 100',
+  ],
+  [[...RESTOCKED, '--machines', '999999'], 1, '--machines has 999999, which no catalogue lists'],
 ] as const)('fleetbook webhook %j exits with %i', async (args, code, message) => {
   expect(await webhook(...args)).toMatchObject({ code, stderr: expect.stringContaining(message) });
 });

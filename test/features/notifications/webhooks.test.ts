@@ -24,6 +24,7 @@ import {
   organizationsRecipient,
   pruneWebhooks,
   removeWebhook,
+  unlistedOf,
 } from '../../../src/features/notifications/receivers.ts';
 import { cluster } from '../../sync/clusters/rows.ts';
 import { LAX, OPERATOR, offer, openScene, region, type Scene } from '../../sync/scene.ts';
@@ -71,11 +72,12 @@ const add = async (
   events: WebhookEvent[] = ['clusters', 'prices'],
   url = hook.url,
   threshold?: string,
+  machines?: readonly number[],
 ) => {
   const added = await addWebhook(
     scene.store.db,
     await organization(slug),
-    { url: new URL(url), events, threshold },
+    { url: new URL(url), events, threshold, machines },
     OPERATOR,
   );
   return added ?? expect.unreachable('the organization has too many webhooks');
@@ -302,6 +304,62 @@ describe('a webhook', () => {
         },
       ],
     ]);
+  });
+
+  it('gets each named machine once it is back in stock, when readers have it', async () => {
+    await openOrganizations();
+    const ids = await scene.sql<{ id: number; name: string }[]>`select id, name from machines order by id`;
+    const idOf = (name: string) => ids.find((each) => each.name === name)?.id ?? expect.unreachable(name);
+    const named = [idOf('m1'), idOf('m2')];
+    const one = await add('one', ['restocked'], hook.url, undefined, named);
+    const two = await add('two', ['restocked'], hook.url, undefined, [idOf('m3')]);
+    const stock = async (...soldOut: readonly string[]) => {
+      const names = ['m1', 'm2', 'm3'];
+      const offers = names.map((name, n) =>
+        offer('a', name, { cpu: 2 + n, ...(soldOut.includes(name) && { excluded: 'sold_out' as const }) }),
+      );
+      return scene.catalogue([region('a'), ...offers], { limits: LAX });
+    };
+    await stock('m1', 'm3');
+    await publish();
+    expect([await check(one.id), await check(two.id)]).toEqual([0, 0]);
+    await stock('m2', 'm3');
+    // Readers do not have it yet.
+    expect(await check(one.id)).toBe(0);
+    await publish();
+    expect([await check(one.id), await check(one.id), await check(two.id)]).toEqual([1, 0, 0]);
+    await stock();
+    await publish();
+    expect([await check(one.id), await check(two.id)]).toEqual([1, 1]);
+    await scene.sql`insert into price_book_entries (organization_id, discount, valid_from)
+      select id, 50, '2020-01-01' from organizations where slug = 'one'`;
+    await stock('m1', 'm2');
+    await publish();
+    await check(one.id);
+    await stock();
+    await publish();
+    expect(await check(one.id)).toBe(1);
+    await send(one.id);
+    const machine = (name: string, price: number) => ({
+      ...{ id: idOf(name), name, provider: 'Acme', region: 'a', price, list_price: 0.001 },
+      since: expect.stringMatching(/^2026-01-01T\d\d:00:00\.000000Z$/),
+    });
+    expect(messages().map(({ type, data }) => [type, data])).toEqual(
+      [[machine('m1', 0.001)], [machine('m2', 0.001)], [machine('m1', 0.0005), machine('m2', 0.0005)]].map(
+        (machines) => ['machines.restocked', { organization: 'one', machines }],
+      ),
+    );
+  });
+
+  it('names no machine that only clusters of another organization use', async () => {
+    await openOrganizations();
+    const [own] = await scene.sql<{ id: number }[]>`
+      insert into machines (region_id, name, cpu, ram, ram_unit, excluded_reason)
+      select id, 'private', 7, 7, 'Binary', 'unlisted' from regions where code = 'a' returning id`;
+    const [listed] = await scene.sql<{ id: number }[]>`select id from machines where name = 'm1'`;
+    const ids = [listed?.id ?? 0, own?.id ?? 0, 999_999];
+    expect(await unlistedOf(scene.store.db, ids)).toBe(own?.id);
+    expect(await unlistedOf(scene.store.db, ids.slice(0, 1))).toBeUndefined();
   });
 
   it('gets a saving once it reaches the threshold, and again after it was below', async () => {

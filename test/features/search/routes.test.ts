@@ -46,6 +46,7 @@ describe('/v1/machines/search', () => {
           included_ipv4: null,
           orderable_until: null,
           retires_at: null,
+          available_share: 1,
         },
       ],
       next: expect.stringMatching(/^[\w-]+$/),
@@ -169,9 +170,13 @@ describe('/v1/machines/search', () => {
   ])('states why it cannot be answered: %s', async (error, pause, detail) => {
     const fails = () => Promise.reject(error);
     await using api = await testApi({
-      features: async () => [searchApi({ search: fails, recommend: fails })],
+      features: async () => [searchApi({ search: fails, firstAvailable: fails, recommend: fails })],
     });
-    for (const url of ['/v1/machines/search', '/v1/machines/recommend?cpu=1&ram=1']) {
+    for (const url of [
+      '/v1/machines/search',
+      '/v1/machines/first-available?ids=1',
+      '/v1/machines/recommend?cpu=1&ram=1',
+    ]) {
       const response = await get(api, url);
       expect([response.statusCode, response.headers['retry-after']]).toEqual([503, pause]);
       expect(response.json().detail).toContain(detail);

@@ -20,9 +20,11 @@ from generated.api.clusters import (
 from generated.api.exports import download_export, export_karpenter, list_exports
 from generated.api.health import get_health, get_open_api, get_readiness
 from generated.api.machines import (
+    find_first_available,
     get_database,
     get_machine,
     list_databases,
+    list_machine_availability,
     list_machine_prices,
     list_machine_terms,
     list_machines,
@@ -66,6 +68,12 @@ clusters = list_clusters.sync(client=client)
 results["listClusters"] = each(clusters, models.Cluster)
 assert isinstance(clusters[0].disks[0].type_.price, float)
 results["getCluster"] = one(get_cluster.sync(client=client, slug=clusters[0].slug), models.Cluster)
+stock = list_machine_availability.sync(client=client, id=machine.id)
+results["listMachineAvailability"] = one(stock, models.ListMachineAvailabilityResponse200)
+assert isinstance(stock.available_share, (int, float)) and stock.history[0].to is None
+first = find_first_available.sync(client=client, ids=[999999999, machine.id])
+results["findFirstAvailable"] = one(first, models.FindFirstAvailableResponse200)
+assert first.machine.id == machine.id
 terms = list_machine_terms.sync(client=client, id=machine.id)
 results["listMachineTerms"] = one(terms, models.ListMachineTermsResponse200)
 assert isinstance(terms.terms[0].recurring_price, float)

@@ -42,6 +42,11 @@ describe('the client', () => {
     ['v1/machines/:small/terms', () => client.terms(published.sample.small)],
     ['v1/machines/:small/terms?history=true', () => client.terms(published.sample.small, { history: true })],
     ['v1/regions/:region/prices', () => client.regionPrices(published.sample.region)],
+    ['v1/machines/:small/availability', () => client.availability(published.sample.small)],
+    [
+      'v1/machines/first-available?ids=999999,:small&prices=list',
+      () => client.firstAvailable({ ids: [999_999, published.sample.small], prices: 'list' }),
+    ],
     ['v1/databases', () => client.databases()],
     [
       'v1/databases?provider=:provider&region=:region,9&engine=mysql,postgresql&min_cpu=1&min_ram=0.5&sort=-price&limit=1',

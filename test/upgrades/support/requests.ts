@@ -47,6 +47,16 @@ export async function recordAnswers(
   await ifThere('/v1/machines/{id}/terms', () =>
     ofEachRegion(read, ({ machine }) => (machine === undefined ? [] : `/v1/machines/${machine}/terms`)),
   );
+  await ifThere('/v1/machines/{id}/availability', () =>
+    ofEachRegion(read, ({ machine }) =>
+      machine === undefined ? [] : `/v1/machines/${machine}/availability`,
+    ),
+  );
+  await ifThere('/v1/machines/first-available', () =>
+    ofEachRegion(read, ({ machine }) =>
+      machine === undefined ? [] : `/v1/machines/first-available?ids=${machine}`,
+    ),
+  );
   await ifThere('/v1/regions/{id}/prices', () =>
     ofEachRegion(read, ({ region }) => `/v1/regions/${region}/prices`),
   );
@@ -87,7 +97,7 @@ function isAnswerOf(operation: string, { path, status }: RecordedAnswer): boolea
 const OF_OTHER_PROVIDERS = new Set(['/v1/exports/karpenter.yaml']);
 
 /** Fixed parts of paths that a parameter would match too. */
-const OWN_PARTS = new Set(['search', 'recommend']);
+const OWN_PARTS = new Set(['search', 'recommend', 'first-available', 'karpenter.yaml']);
 
 type Read = <T>(path: string) => Promise<T>;
 

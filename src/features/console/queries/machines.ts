@@ -11,7 +11,9 @@ import {
 } from '../../../db/connection/statements.ts';
 import { factPairs } from '../../../db/machine-facts.ts';
 import { type PriceHistory, priceHistory } from '../../../db/prices/prices.ts';
+import { readStock, type StockPeriod, stockPeriods } from '../../../db/stock.ts';
 import type { MachineFacts } from '../../../domain/machine-facts.ts';
+import { availableShare } from '../../../domain/stock.ts';
 import { type MachineChange, machineHistory } from './changes.ts';
 
 const GIGABYTES = `(m.ram * case m.ram_unit when 'Binary' then 1.073741824 else 1 end)`;
@@ -141,6 +143,7 @@ export async function catalogueCountries(db: Database): Promise<string[]> {
 }
 
 const CHANGES_SHOWN = 100;
+const STOCK_SHOWN = 50;
 
 type Shape = Pick<FoundMachine, 'providerId' | 'cpu' | 'ram' | 'ramUnit'>;
 
@@ -155,13 +158,18 @@ export interface MachineDetail extends PriceHistory, Shape {
   readonly retiredAt: string | null;
   readonly missedRuns: number;
   readonly changes: readonly MachineChange[];
+  /** See `availableShare`; null for a machine that readers see in no list. */
+  readonly availableShare: number | null;
+  /** The newest ones, the newest first. */
+  readonly stock: readonly StockPeriod[];
 }
 
 export async function machineDetail(db: Database, machineId: number): Promise<MachineDetail | undefined> {
-  const [history, changes, [row]] = await Promise.all([
+  const [history, changes, stored, [row]] = await Promise.all([
     priceHistory(db, machineId),
     machineHistory(db, machineId, CHANGES_SHOWN),
-    db.execute<RowOf<Omit<MachineDetail, keyof PriceHistory | 'changes'>>>(sql`
+    readStock(db, machineId),
+    db.execute<RowOf<Omit<MachineDetail, keyof PriceHistory | 'changes' | 'stock' | 'availableShare'>>>(sql`
       select p.id as "providerId", r.id as "regionId", r.name as "regionName", m.source_id as source, m.cpu,
         m.ram::float as ram, m.ram_unit as "ramUnit",
         json_build_object(${sql.raw(factPairs('m', 'fields'))}) as facts,
@@ -172,7 +180,10 @@ export async function machineDetail(db: Database, machineId: number): Promise<Ma
       from machines m join regions r on r.id = m.region_id join providers p on p.id = r.provider_id
       where m.id = ${machineId}`),
   ]);
-  return history && row && { ...history, ...row, changes };
+  if (!history || !stored || !row) return undefined;
+  const share = stored.stock && availableShare(stored.times ?? [], stored.stock === 'available', Date.now());
+  const stock = stockPeriods(stored).slice(0, STOCK_SHOWN);
+  return { ...history, ...row, changes, availableShare: share, stock };
 }
 
 export interface MachinePoint

@@ -26,6 +26,7 @@ export function MachineView({ id }: { id: string }) {
       {data && data.prices.length === 0 && <p class="calm">The machine never had a price.</p>}
       {data && <Terms {...data} />}
       {data && data.prices.length > 0 && <Prices {...data} />}
+      {data && data.stock.length > 0 && <Stock {...data} />}
       {data && <RegionPrices {...data} />}
       {data && (
         <section aria-labelledby="history">
@@ -69,6 +70,16 @@ function Published({ excludedReason, retiredAt, missedRuns, source }: MachineAns
   );
 }
 
+function Available({ stock, availableShare }: MachineAnswer) {
+  if (availableShare === null) return <>in no list of readers</>;
+  const percent = (availableShare * 100).toLocaleString('en', { maximumFractionDigits: 1 });
+  return (
+    <>
+      {stock[0]?.stock === 'sold_out' ? 'sold out' : 'yes'}; {percent} % of the last 30 days
+    </>
+  );
+}
+
 function MachineFacts(machine: MachineAnswer) {
   const { id, provider, providerId, region, regionName, source, cpu, facts, createdAt, addedBy } = machine;
   const known = FACT_FIELDS.filter((field) => facts[field] !== null);
@@ -77,6 +88,7 @@ function MachineFacts(machine: MachineAnswer) {
     <Facts
       facts={{
         Published: <Published {...machine} />,
+        Available: <Available {...machine} />,
         Size: `${cpu} cpu, ${memory(machine)}`,
         Facts: known.map((field) => factInWords(field, facts)).join(', '),
         Provider: (
@@ -102,6 +114,31 @@ function MachineFacts(machine: MachineAnswer) {
         Id: id,
       }}
     />
+  );
+}
+
+function Stock({ stock }: MachineAnswer) {
+  return (
+    <section aria-labelledby="stock">
+      <h2 id="stock">Stock</h2>
+      <Table
+        rows={stock}
+        id={({ from }) => from}
+        columns={[
+          ['From', ({ from }) => utc(from)],
+          ['Until', ({ to }) => (to === null ? 'now' : utc(to))],
+          [
+            'Stock',
+            (period) =>
+              period.stock === 'available' ? (
+                <Badge tone="good">available</Badge>
+              ) : (
+                <Badge tone="warn">sold out</Badge>
+              ),
+          ],
+        ]}
+      />
+    </section>
   );
 }
 
