@@ -71,7 +71,7 @@ export function openApiDocument(
 }
 
 function subjectOf(path: string): 'Machines' | 'Clusters' | 'Changes' | 'Exports' {
-  if (path.startsWith('/v1/clusters') || path === '/v1/costs') return 'Clusters';
+  if (path.startsWith('/v1/clusters') || path === '/v1/costs' || path === '/v1/lifecycle') return 'Clusters';
   if (path.startsWith('/v1/changes')) return 'Changes';
   return path.startsWith('/v1/exports') ? 'Exports' : 'Machines';
 }

@@ -71,7 +71,7 @@ describe('the pages of the site', () => {
 
   it('describe every operation of the API', async () => {
     const { paths } = JSON.parse(await openApiText('1.2.3')) as { paths: object };
-    const ofFeatures = ['/v1/machines/search', '/v1/changes', '/v1/exports', '/v1/costs', '/v1/databases'];
+    const ofFeatures = ['/v1/machines/search', '/v1/changes', '/v1/exports', '/v1/costs', '/v1/lifecycle'];
     expect(Object.keys(paths)).toEqual(expect.arrayContaining(['/v1/machines', ...ofFeatures]));
   });
 });

@@ -147,6 +147,8 @@ describe('an answer', () => {
       ['/v1/machines/recommend', '/v1/machines/recommend?cpu=1&ram=1'],
       ['/v1/clusters', '/v1/clusters'],
       ['/v1/clusters/{slug}', '/v1/clusters/cluster-test'],
+      ['/v1/clusters/{slug}/details', '/v1/clusters/cluster-test/details'],
+      ['/v1/lifecycle', '/v1/lifecycle'],
       ['/v1/clusters/{slug}/cost', '/v1/clusters/cluster-test/cost'],
       ['/v1/clusters/{slug}/cost/history', '/v1/clusters/cluster-test/cost/history'],
       ['/v1/clusters/{slug}/alternatives', '/v1/clusters/cluster-test/alternatives'],

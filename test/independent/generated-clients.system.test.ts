@@ -48,6 +48,8 @@ beforeAll(async () => {
     getDatabase: await up.json(`/v1/databases/${plan?.id}?history=true`),
     listClusters: await up.json('/v1/clusters'),
     getCluster: await up.json('/v1/clusters/cluster-test'),
+    getClusterDetails: await up.json('/v1/clusters/cluster-test/details'),
+    listLifecycle: await up.json('/v1/lifecycle?within=365&limit=2'),
     getClusterCost: await up.json('/v1/clusters/cluster-test/cost?term=on_demand'),
     listClusterCosts: await up.json('/v1/clusters/cluster-test/cost/history'),
     listAlternatives: await up.json('/v1/clusters/cluster-test/alternatives?limit=2'),
@@ -108,6 +110,9 @@ export async function use(baseUrl: string, auth: string, cursor: string) {
     })
   ).data;
   const nodes: number | null = database.nodes;
+  const details = (await sdk.getClusterDetails({ client, path: { slug }, throwOnError: true })).data;
+  const version: string | null = details.version;
+  const lifecycle = (await sdk.listLifecycle({ client, query: { within: 365, limit: 2 }, throwOnError: true })).data;
   const cost = (await sdk.getClusterCost({ client, path: { slug }, query: { term: 'on_demand' }, throwOnError: true })).data;
   const perMonth: number | null = cost.per_month;
   const history = (await sdk.listClusterCosts({ client, path: { slug }, throwOnError: true })).data;
@@ -159,7 +164,7 @@ export async function use(baseUrl: string, auth: string, cursor: string) {
   // @ts-expect-error The region is missing.
   const invalid = await sdk.listMachines({ client: anyone, query: { provider: 5 } });
   if ((invalid.error as { parameter?: string }).parameter !== 'region') throw new Error('no parameter is named');
-  if (typeof next !== 'string' || typeof total !== 'number' || typeof perMonth !== 'number' || nodes === undefined)
+  if (typeof next !== 'string' || typeof total !== 'number' || typeof perMonth !== 'number' || nodes === undefined || version === undefined)
     throw new Error('another type than documented');
   return {
     listProviders: providers,
@@ -174,6 +179,8 @@ export async function use(baseUrl: string, auth: string, cursor: string) {
     getDatabase: database,
     listClusters: clusters,
     getCluster: cluster,
+    getClusterDetails: details,
+    listLifecycle: lifecycle,
     getClusterCost: cost,
     listClusterCosts: history,
     listAlternatives: alternatives,

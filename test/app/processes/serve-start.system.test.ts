@@ -118,6 +118,7 @@ function pathsOf({ sample }: Published) {
       `/v1/machines/${sample.small}/terms`,
       `/v1/regions/${sample.region}/prices`,
       '/v1/costs',
+      '/v1/lifecycle',
       '/v1/databases',
       '/v1/databases/2147483647',
       '/v1/changes',
@@ -145,7 +146,7 @@ describe('the modules of serve', () => {
     const loaded = () => readFileSync(file, 'utf8').split('\n');
     const match = (pattern: RegExp) => loaded().filter((url) => pattern.test(url));
     const of = (names: string) => new RegExp(`/src/features/(${names})/(?!settings\\.ts)`);
-    const apis = of('search|costs|databases|feed|exports');
+    const apis = of('search|costs|databases|lifecycle|feed|exports');
     expect(match(apis)).toEqual([]);
     expect(match(/\/node_modules\/(prom-client|luxon|cron-parser)\//)).toEqual([]);
     expect(match(/\/src\/(http\/(schemas|openapi)|db\/schema)\.ts$/)).toEqual([]);

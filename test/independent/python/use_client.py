@@ -12,10 +12,12 @@ from generated.api.changes import list_changes
 from generated.api.clusters import (
     get_cluster,
     get_cluster_cost,
+    get_cluster_details,
     list_alternatives,
     list_cluster_costs,
     list_clusters,
     list_costs,
+    list_lifecycle,
 )
 from generated.api.exports import download_export, export_karpenter, list_exports
 from generated.api.health import get_health, get_open_api, get_readiness
@@ -85,6 +87,12 @@ plan = get_database.sync(client=client, id=plans.databases[0].id, history=models
 results["getDatabase"] = one(plan, models.GetDatabaseResponse200)
 assert isinstance(plan.price, float) and plan.history[0].to is None
 slug = clusters[0].slug
+details = get_cluster_details.sync(client=client, slug=slug)
+results["getClusterDetails"] = one(details, models.GetClusterDetailsResponse200)
+assert isinstance(details.version, str) and isinstance(details.state, models.GetClusterDetailsResponse200State)
+lifecycle = list_lifecycle.sync(client=client, within=365, limit=2)
+results["listLifecycle"] = one(lifecycle, models.ListLifecycleResponse200)
+assert len(lifecycle.clusters) == 2 and isinstance(lifecycle.today, datetime.date)
 cost = get_cluster_cost.sync(client=client, slug=slug, term=models.GetClusterCostTerm.ON_DEMAND)
 results["getClusterCost"] = one(cost, models.GetClusterCostResponse200)
 assert isinstance(cost.per_month, float)
