@@ -45,9 +45,10 @@ export const adapter: CatalogueAdapter = {
     'to pay. The files state no spot prices and no savings plans. Volumes are in the same file, default `gp3`. Traffic and ' +
     'addresses are in two small files of the region, which are read when the large one has changed. The free 100 GB of ' +
     'traffic a month count for all regions together, so no region includes them. RDS for PostgreSQL, MySQL and MariaDB and Aurora are plans of ' +
-    'databases. Their file of a region has tens of megabytes, and is read as a stream too, when the file of machines has changed. If it cannot be read, the region ' +
-    'keeps its plans. A Multi-AZ deployment is a plan with two nodes, one with readable standbys has three, and the price is that of all. A ' +
-    'price of Aurora is that of one instance, Standard or `I/O-Optimized`. Prices exclude storage, input and output, backups and Extended Support.',
+    'databases. Their file of a region is read as a stream too, when the file of machines has changed. If it cannot be read, the region ' +
+    'keeps its plans. A Multi-AZ deployment is a plan with two nodes, one with readable standbys has three, and the price is that of all. ' +
+    'The price of Aurora is that of one instance, Standard or `I/O-Optimized`. Prices exclude storage, backups and Extended Support; only ' +
+    'those of `I/O-Optimized` include input and output.',
 
   async *catalogue({ http, now }) {
     const indexes = new Map<Offer, Map<string, string>>();
