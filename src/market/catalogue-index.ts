@@ -17,13 +17,13 @@ import { Dictionary } from './dictionary.ts';
 import {
   type Change,
   type Columns,
-  changedRows,
   emptyColumns,
   mergeRows,
   mergeView,
   NO_ROWS,
   type Rows,
   rowsBytes,
+  rowsOfRegions,
   withSpans,
 } from './rows.ts';
 
@@ -204,7 +204,7 @@ function* updateTermRows(
     ...(regions[place]?.terms?.prices.keys() ?? []),
   ];
   const touched = new Set(places.flatMap(termsAt));
-  const changed = touched.size > 0 ? yield* changedRows(rows, isChanged) : NO_CHANGED;
+  const changed = touched.size > 0 ? yield* rowsOfRegions(rows, isChanged) : NO_CHANGED;
   const after = new Map<Term, Rows>();
   for (const term of new Set([...before.termRows.keys(), ...touched])) {
     const known = before.termRows.get(term) ?? NO_ROWS;

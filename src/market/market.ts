@@ -87,6 +87,7 @@ export {
 } from './price-books.ts';
 export { SearchUnavailable } from './read-regions.ts';
 export { type Billed, recommended } from './recommend.ts';
+export { rowsOfRegions } from './rows.ts';
 export { search } from './search.ts';
 export { Searchable, type SearchCounts, type SearchState } from './searchable.ts';
 export { placesBehind } from './select.ts';

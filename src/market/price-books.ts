@@ -22,7 +22,7 @@ import { type NodePrice, nodePrice, nodePriceBy } from './costs/cost.ts';
 import type { Sort } from './filters.ts';
 import { ofTerm } from './machines.ts';
 import { SearchUnavailable } from './read-regions.ts';
-import { changedRows, mergeView, NO_UNORDERED_ROWS, rowOf, rowsBytes, withOrder } from './rows.ts';
+import { mergeView, NO_UNORDERED_ROWS, rowOf, rowsBytes, rowsOfRegions, withOrder } from './rows.ts';
 
 type Entries = readonly PriceBookEntry[];
 const NO_ENTRIES: Entries = [];
@@ -201,7 +201,7 @@ export function* ownView(
   // After a change of lineage the numbers of types and regions are others.
   const known = before?.dictionary === dictionary ? before : undefined;
   const isChanged = Uint8Array.from(regions, (region, place) => Number(known?.regions[place] !== region));
-  const changed = yield* changedRows(listed, isChanged);
+  const changed = yield* rowsOfRegions(listed, isChanged);
   const priceOf = priceByBook(list, book);
   const change = { isChanged, kindOf, kinds: dictionary.kinds };
   const rows = yield* mergeView(known?.rows ?? NO_UNORDERED_ROWS, listed, changed, change, priceOf);

@@ -162,16 +162,16 @@ export function* withOrder(
   return { ...rows, orders: { ...rows.orders, [by]: order } };
 }
 
-/** Returns the rows of the changed regions, in their order. */
-export function* changedRows({ count, regions }: Rows, isChanged: Uint8Array): Generator<void, Uint32Array> {
+/** Returns the rows of the marked regions, in their order. */
+export function* rowsOfRegions({ count, regions }: Rows, isMarked: Uint8Array): Generator<void, Uint32Array> {
   const found = new Uint32Array(count);
   yield;
-  let changed = 0;
+  let marked = 0;
   for (let row = 0; row < count; row++) {
-    if (isChanged[regions[row] as number] === 1) found[changed++] = row;
+    if (isMarked[regions[row] as number] === 1) found[marked++] = row;
     if (row % ROWS_PER_STEP === 0) yield;
   }
-  return found.subarray(0, changed);
+  return found.subarray(0, marked);
 }
 
 /**

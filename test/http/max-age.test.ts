@@ -153,6 +153,7 @@ describe('an answer', () => {
       ['/v1/clusters/{slug}/cost/history', '/v1/clusters/cluster-test/cost/history'],
       ['/v1/clusters/{slug}/alternatives', '/v1/clusters/cluster-test/alternatives'],
       ['/v1/costs', '/v1/costs'],
+      ['/v1/exports/opencost.csv', '/v1/exports/opencost.csv?provider=2'],
       ['/v1/exports/karpenter.yaml', '/v1/exports/karpenter.yaml?provider=aws&region=here'],
     ] as const;
   };

@@ -62,6 +62,7 @@ beforeAll(async () => {
     listExports: await up.json('/v1/exports'),
     downloadExport: (await file.arrayBuffer()).byteLength,
     exportKarpenter: ((await up.json(karpenter)) as { detail: string }).detail,
+    exportOpenCost: await (await up.get('/v1/exports/opencost.csv?provider=5')).text(),
     getHealth: await up.json('/healthz'),
     getReadiness: await up.json('/readyz'),
     getOpenApi: await up.json('/openapi.json'),
@@ -154,6 +155,7 @@ export async function use(baseUrl: string, auth: string, cursor: string) {
   });
   const overlays: string | undefined = karpenter.data;
   if (overlays !== undefined) throw new Error('there is such a region');
+  const openCost: string = (await sdk.exportOpenCost({ client, query: { provider: 5 }, throwOnError: true })).data;
   const status: 'ok' = (await sdk.getHealth({ client, throwOnError: true })).data.status;
   const readiness = (await sdk.getReadiness({ client, throwOnError: true })).data;
   const document = (await sdk.getOpenApi({ client, throwOnError: true })).data;
@@ -191,6 +193,7 @@ export async function use(baseUrl: string, auth: string, cursor: string) {
     listExports: exports,
     downloadExport: content.size,
     exportKarpenter: karpenter.error?.detail,
+    exportOpenCost: openCost,
     getHealth: { status },
     getReadiness: readiness,
     getOpenApi: document,

@@ -450,8 +450,7 @@ export type ExportFile = {
     | 'prices.ndjson'
     | 'prices.csv'
     | 'prices.parquet'
-    | 'prices.sqlite'
-    | 'opencost.csv';
+    | 'prices.sqlite';
   /** @description Names the state of the catalogue; the same for all files */
   readonly version: string;
   /** @description Bytes of the file before compression */
@@ -1719,11 +1718,11 @@ export type FindFirstAvailableQuery = {
   /** @description Machines, the preferred one first */
   readonly ids: number | readonly number[];
   /**
-   * @description Prices of the answer. `own`: those of the price book of the organization where an entry applies, else list prices
+   * @description Prices of the answer. `own` and `current`: those of the price book of the organization where an entry applies, else list prices. `list`: list prices
    * @default own
    * @enum {string}
    */
-  readonly prices?: 'own' | 'list';
+  readonly prices?: 'own' | 'current' | 'list';
 };
 export type RecommendMachinesQuery = {
   /** @description Needed virtual CPUs */
@@ -1811,6 +1810,21 @@ export type ExportKarpenterQuery = {
     | 'savings_plan_3y'
     | 'reserved_1y'
     | 'reserved_3y';
+};
+export type ExportOpenCostQuery = {
+  /**
+   * Format: int32
+   * @description Provider of the nodes
+   */
+  readonly provider: number;
+  /** @description Regions of the nodes; all of the provider unless given */
+  readonly region?: number | readonly number[];
+  /**
+   * @description Prices of machines. `own`: those of the price book of the organization where an entry applies, else list prices
+   * @default own
+   * @enum {string}
+   */
+  readonly prices?: 'own' | 'list';
 };
 export type GetClusterCostQuery = {
   /**

@@ -35,6 +35,7 @@ import type {
   FirstAvailableQuestion,
   KarpenterQuestion,
   LifecycleQuestion,
+  OpenCostQuestion,
   RecommendQuestion,
   SearchedMachine,
   SearchPage,
@@ -229,5 +230,10 @@ export class FleetbookClient {
   /** Reads the own prices of a region as NodeOverlay objects of Karpenter, a stream of YAML documents. */
   karpenter(question: KarpenterQuestion, options: CallOptions = {}): Promise<Answer<string>> {
     return this.#requests.text('v1/exports/karpenter.yaml', question, options, 'application/yaml');
+  }
+
+  /** Reads the prices of one provider as CSV for OpenCost. */
+  openCost(question: OpenCostQuestion, options: CallOptions = {}): Promise<Answer<string>> {
+    return this.#requests.text('v1/exports/opencost.csv', question, options, 'text/csv');
   }
 }

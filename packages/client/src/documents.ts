@@ -3,6 +3,7 @@ import type {
   ClusterCost,
   ExportFile,
   ExportKarpenterQuery,
+  ExportOpenCostQuery,
   FindFirstAvailableQuery,
   FoundMachine,
   GetClusterCostQuery,
@@ -59,6 +60,7 @@ export type DatabaseQuestion = Question<GetDatabaseQuery>;
 export type KarpenterQuestion = Question<ExportKarpenterQuery> &
   Pick<ExportKarpenterQuery, 'provider' | 'region'>;
 export type LifecycleQuestion = Question<ListLifecycleQuery>;
+export type OpenCostQuestion = Question<ExportOpenCostQuery> & Pick<ExportOpenCostQuery, 'provider'>;
 export type CostQuestion = Question<GetClusterCostQuery>;
 export type CostsQuestion = Question<ListCostsQuery>;
 export type CostHistoryQuestion = Question<ListClusterCostsQuery>;

@@ -64,9 +64,12 @@ export function percentOff(amount: string, percent: string): string {
   return new Exact(amount).times(left).round(DERIVED_SCALE, Big.roundHalfEven).toFixed();
 }
 
-/** Returns the price per hour, rounded half to even at 12 places: 60 times a rounded quotient would show its last digits. */
-export function pricePerHour(perMinute: string): string {
-  return new Exact(perMinute).times(PERIOD_MINUTES.hour).round(HOURLY_SCALE, Big.roundHalfEven).toFixed();
+/**
+ * Returns the price per hour, rounded half to even. The last digits of a price per minute are those of a rounded quotient, and 60
+ * times the price would show them. @param places a stated price of 18 places leaves 15
+ */
+export function pricePerHour(perMinute: string, places = HOURLY_SCALE): string {
+  return new Exact(perMinute).times(PERIOD_MINUTES.hour).round(places, Big.roundHalfEven).toFixed();
 }
 
 /** Returns the exact difference of two numbers, as their decimals state them. */

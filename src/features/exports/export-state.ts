@@ -9,7 +9,7 @@ import { span } from '../../domain/text/time-span.ts';
 import { EXPORT_SETTINGS } from './settings.ts';
 
 /** Part of every version. Raise it if the same rows make other files. */
-const FORMAT = 3;
+const FORMAT = 4;
 
 export interface ExportState {
   /** Names the state; null before the first region is read. */

@@ -15,6 +15,7 @@ import {
   type PricedIndex,
   type ReadableMarket,
   readPriced,
+  rowsOfRegions,
 } from '../../market/market.ts';
 import type { Answer } from '../../snapshot/document/answer.ts';
 import { textBody } from '../../snapshot/document/body.ts';
@@ -27,7 +28,7 @@ const CURRENCY = 'USD';
 const MAX_WEIGHT = 10_000;
 const LABEL_VALUE = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 
-/** Rows of a region's part of the index that are read in one step. */
+/** Machines of one step: each takes some microseconds. */
 const ROWS_PER_STEP = 256;
 
 const parameters = {
@@ -77,7 +78,8 @@ export function karpenterOperation(market: ReadableMarket): Operation {
       if (place === -1) return invalidParameter('query', 'region', parameters.region, code);
       const currency = regions[place]?.currency ?? CURRENCY;
       if (currency !== CURRENCY) return wrongCurrency(currency);
-      const machines = await inSlices(machinesWithOwnPrice(priced, place, term));
+      const marks = Uint8Array.from(regions, (_, at) => Number(at === place));
+      const machines = await inSlices(machinesWithOwnPrice(priced, marks, term));
       if (machines.length > MAX_WEIGHT) return tooManyMachines(machines.length);
       const body = textBody(fileOf(PROVIDERS[provider], code, term, machines));
       return { body, tier: state.tier, asOf: state.asOf([place]), currency } satisfies Answer;
@@ -93,19 +95,20 @@ interface OwnMachine {
   readonly price: string;
 }
 
-/** Returns machines in the order of their ids: a new one is the last, so the objects of the others do not change. */
+/**
+ * Returns machines in the order of their ids: a new one is the last, so the objects of the others do not change.
+ * @param marks 1 for the region
+ */
 function* machinesWithOwnPrice(
   priced: PricedIndex,
-  place: number,
+  marks: Uint8Array,
   term: PriceTerm,
 ): Generator<void, OwnMachine[]> {
-  const { rows } = priced.view;
   const isKnown = term === 'on_demand' || term === 'spot';
   const found: (OwnMachine & { readonly id: number })[] = [];
-  const last = rows.ofRegion.last[place] ?? 0;
-  for (let row = rows.ofRegion.first[place] ?? rows.count; row < rows.count && row <= last; row++) {
-    if (row % ROWS_PER_STEP === 0) yield;
-    if (rows.regions[row] !== place || (isKnown && !entryOf(priced, row))) continue;
+  for (const [i, row] of (yield* rowsOfRegions(priced.view.rows, marks)).entries()) {
+    if (i % ROWS_PER_STEP === 0) yield;
+    if (isKnown && !entryOf(priced, row)) continue;
     const { id = 0, name = '' } = machineOfRow(priced.view, row, ['id', 'name']);
     // No node has another name.
     if (LABEL_VALUE.test(name))

@@ -27,6 +27,7 @@ import { type Answer, Unavailable } from '../../snapshot/document/answer.ts';
 import { encodeBody } from '../../snapshot/document/body.ts';
 import type { PostgresReads } from '../../snapshot/read/postgres-reads.ts';
 import { karpenterOperation } from './karpenter.ts';
+import { openCostOperation } from './opencost.ts';
 import {
   EXPORT_FILES,
   EXPORT_TYPES,
@@ -80,7 +81,7 @@ const TOO_MANY = new Problem(503, {
 export const exportsApi =
   (reader: ExportReader, market: ReadableMarket): ApiFeature =>
   ({ downloadsAtOnce }) => ({
-    operations: [listOperation(reader), karpenterOperation(market)],
+    operations: [listOperation(reader), karpenterOperation(market), openCostOperation(market)],
     streams: [exportDownload(reader, downloadsAtOnce)],
   });
 
@@ -145,7 +146,7 @@ function exportDownload(exports: ExportReader, downloadsAtOnce: number): StreamO
       id: 'downloadExport',
       summary: 'One file of the whole catalogue',
       description:
-        'NDJSON and CSV are compressed with gzip if the client accepts it. `Range` requests a part. With `If-Range` and another version, the answer is the whole newest file. An answer with fewer bytes than its `Content-Length` is incomplete. `opencost.csv` is for the CSV provider of OpenCost.',
+        'NDJSON and CSV are compressed with gzip if the client accepts it. `Range` requests a part. With `If-Range` and another version, the answer is the whole newest file. An answer with fewer bytes than its `Content-Length` is incomplete.',
       answers: () => documented(z.string(), { format: 'binary' }),
       types: Object.values(EXPORT_TYPES),
       example: undefined,

@@ -11,11 +11,10 @@ import { CONTINENTS, COUNTRIES_OF } from '../../domain/region-country.ts';
 export const EXPORT_FORMATS = ['ndjson', 'csv', 'parquet', 'sqlite'] as const;
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
-/** The formats of each table. OpenCost reads CSV only. */
+/** The formats of each table. */
 export const FORMATS_OF = {
   machines: EXPORT_FORMATS,
   prices: EXPORT_FORMATS,
-  opencost: ['csv'],
 } as const satisfies Readonly<Record<string, readonly ExportFormat[]>>;
 export type ExportTable = keyof typeof FORMATS_OF;
 export const EXPORT_TABLES = Object.keys(FORMATS_OF) as readonly ExportTable[];
@@ -77,27 +76,6 @@ const CONTINENT = `case ${CONTINENTS.map(
     `when r.country in (${COUNTRIES_OF[continent].map((country) => `'${country}'`).join(', ')}) then '${continent}'`,
 ).join(' ')} end`;
 
-/** A price per minute is a quotient of 18 places: 60 of them give back a price that the provider states per hour. */
-const hourly = (price: string): string => `round(${price} * 60, 15)`;
-
-/** On-demand prices as OpenCost's CSV provider reads them. It requires these eight columns in this order, without `available`. */
-const OPENCOST: Table = {
-  columns: [
-    nullable('EndTimestamp', 'text', 'null::text'),
-    column('InstanceID', 'text', 'm.name collate "C"'),
-    column('Region', 'text', 'r.code collate "C"'),
-    column('AssetClass', 'text', "'node'"),
-    column('InstanceIDField', 'text', "'metadata.labels.node.kubernetes.io/instance-type'"),
-    column('InstanceType', 'text', 'm.name'),
-    column('MarketPriceHourly', 'double', hourly('m.price')),
-    // OpenCost does not read it. People select a provider's rows by it.
-    column('Version', 'text', 'p.name collate "C"'),
-  ],
-  key: ['Version', 'Region', 'InstanceID'],
-  from: `${MACHINES_WITH_PLACES}
-    where ${IS_PUBLISHED_OR_SOLD_OUT}`,
-};
-
 const TABLES: Readonly<Record<ExportTable, Table>> = {
   machines: {
     columns: [
@@ -152,7 +130,6 @@ const TABLES: Readonly<Record<ExportTable, Table>> = {
       join regions r on r.id = m.region_id and r.organization_id is null
       where h.price > 0`,
   },
-  opencost: OPENCOST,
 };
 
 export const columnsOf = (table: ExportTable): readonly Column[] => TABLES[table].columns;

@@ -2,6 +2,7 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { fileWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
+import { csvLine } from './csv.ts';
 import { type Column, type ColumnType, type ExportTable, keyOf, type Row } from './tables.ts';
 
 /** Writes one table into one file. It blocks, so it runs in its own thread. */
@@ -26,23 +27,6 @@ export function ndjsonWriter(path: string, columns: readonly Column[]): TableWri
     for (const [index, key] of keys.entries()) line += key + JSON.stringify(row[index]);
     return `${line}}\n`;
   });
-}
-
-export function csvLine(row: Row): string {
-  return `${row.map(csvField).join(',')}\r\n`;
-}
-
-/**
- * Spreadsheets of East Asia read the wide signs too. Where the comma separates decimals, a spreadsheet begins a new cell after
- * each semicolon, also within quotes. Matches behind apostrophes, so that a client that removes one gets every text back.
- */
-const FORMULA = /(^|;)(?=['"]*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20])/g;
-
-function csvField(value: Row[number]): string {
-  if (value === null) return '';
-  if (typeof value === 'number') return String(value);
-  const text = value.replace(FORMULA, "$1'");
-  return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 function lineWriter(path: string, head: string, lineOf: (row: Row) => string): TableWriter {

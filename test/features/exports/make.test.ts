@@ -58,7 +58,7 @@ it('stores two versions, and leaves no folder', async () => {
   const rows = await scene.store.sql`
     select count(distinct version)::int as versions, count(distinct export_id)::int as files
     from exports left join export_chunks on export_id = id`;
-  expect(rows).toEqual([{ versions: 2, files: 28 }]);
+  expect(rows).toEqual([{ versions: 2, files: 24 }]);
   expect(await isThere(join(scene.folder, 'making'))).toBe(false);
 });
 
@@ -187,7 +187,7 @@ describe('a worker', () => {
     await until(() => outcomes.filter((outcome) => outcome === 'made').length === 2);
     expect(outcomes).not.toContain('failed');
     const rows = await scene.store.sql`select count(*)::int as n from exports group by version`;
-    expect(rows).toEqual([{ n: 14 }, { n: 14 }]);
+    expect(rows).toEqual([{ n: 12 }, { n: 12 }]);
     expect(await isThere(join(tmpdir(), `fleetbook-exports-${await readLineage(scene.store.sql)}`))).toBe(
       false,
     );

@@ -1,5 +1,6 @@
 /** Answers over HTTP, with the response cache: an organization sees its own prices, and no effect of another book. */
 import { loadAllYaml } from '@kubernetes/client-node';
+import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { createToken } from '../../../src/db/tokens.ts';
@@ -62,6 +63,8 @@ const PATHS = [
   '/v1/providers',
   '/v1/exports/karpenter.yaml?provider=aws&region=one',
   '/v1/exports/karpenter.yaml?provider=aws&region=two',
+  '/v1/exports/opencost.csv?provider=2',
+  '/v1/exports/opencost.csv?provider=2&prices=list',
 ];
 
 interface Machine {
@@ -160,6 +163,25 @@ function expectedOverlays(machines: readonly Machine[], book: readonly PriceBook
   });
 }
 
+/** The machines of the second provider with their prices per hour: the file for OpenCost. */
+function expectedNodes(machines: readonly Machine[], book: readonly PriceBookEntry[], query: string) {
+  const isList = new URLSearchParams(query).get('prices') === 'list';
+  const own = bookForTerm(isList ? [] : book, 'on_demand', Date.now());
+  return machines
+    .filter(({ providerId }) => providerId === 2)
+    .map(({ cpu: _, ...machine }) => {
+      const { price } = nodePriceBy(nodePrice(machine.price, null), own.entryOf(machine));
+      return [machine.regionCode, machine.name, Number(product(price, '60')).toPrecision(9)].join();
+    })
+    .sort();
+}
+
+const nodesOf = (file: string) =>
+  (parse(file, { columns: false }) as string[][])
+    .slice(1)
+    .map(([, name, code, , , , price]) => [code, name, Number(price).toPrecision(9)].join())
+    .sort();
+
 interface Overlay {
   readonly spec: {
     readonly requirements: readonly { readonly values: readonly string[] }[];
@@ -226,7 +248,9 @@ async function checkRequests(
     const book = books[member] ?? [];
     const isFile = path.startsWith('/v1/exports');
     const body = isFile ? undefined : answer.json();
-    if (isFile) expect(overlaysOf(answer.body), path).toEqual(expectedOverlays(machines, book, query));
+    if (path.includes('opencost'))
+      expect(nodesOf(answer.body), path).toEqual(expectedNodes(machines, book, query));
+    else if (isFile) expect(overlaysOf(answer.body), path).toEqual(expectedOverlays(machines, book, query));
     else if (path === '/v1/providers') expect(body).toHaveLength(2);
     else if (path.includes('/search'))
       expect(shownOf(body.machines), path).toEqual(expected(machines, book, query));

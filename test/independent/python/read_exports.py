@@ -12,8 +12,8 @@ import sys
 
 folder, program = sys.argv[1:]
 ALL = ("parquet", "csv", "ndjson", "sqlite")
-TABLES = {"machines": ALL, "prices": ALL, "opencost": ("csv",)}
-INSTANTS = {"machines": ["as_of"], "prices": ["valid_from", "valid_to"], "opencost": []}
+TABLES = {"machines": ALL, "prices": ALL}
+INSTANTS = {"machines": ["as_of"], "prices": ["valid_from", "valid_to"]}
 
 
 def plain(value):

@@ -19,7 +19,7 @@ from generated.api.clusters import (
     list_costs,
     list_lifecycle,
 )
-from generated.api.exports import download_export, export_karpenter, list_exports
+from generated.api.exports import download_export, export_karpenter, export_open_cost, list_exports
 from generated.api.health import get_health, get_open_api, get_readiness
 from generated.api.machines import (
     find_first_available,
@@ -137,6 +137,9 @@ karpenter = export_karpenter.sync(
 )
 assert isinstance(karpenter, models.Problem)
 results["exportKarpenter"] = karpenter.detail
+open_cost = export_open_cost.sync(client=client, provider=5)
+assert isinstance(open_cost, types.File)
+results["exportOpenCost"] = open_cost.payload.read().decode()
 
 results["getHealth"] = one(get_health.sync(client=anyone), models.GetHealthResponse200)
 results["getReadiness"] = one(get_readiness.sync(client=anyone), models.GetReadinessResponse200)
