@@ -54,6 +54,7 @@ beforeAll(async () => {
   // The scene's offers have one term.
   await scene.sql`insert into machine_terms (machine_id, valid_from, terms) select id, now(), '{}' from machines`;
   await scene.sql`insert into machine_availability (machine_id, changed_at, after) select id, now(), 'sold_out' from machines`;
+  await scene.sql`insert into lifecycles (source_id, engine, name, has_ended) values ('acme', 'mysql', '8.4', false)`;
   await scene.sql`insert into region_prices (region_id, valid_from, prices) select id, now(), '[]' from regions where code = 'a'`;
   await scene.sql`
     with plan as (
