@@ -109,7 +109,9 @@ describe('requests as soon as serve listens', () => {
 /** One path of each operation that a feature has. */
 function pathsOf({ sample }: Published) {
   return {
-    clusters: ['cost', 'cost/history', 'alternatives'].map((each) => `/v1/clusters/cluster-test/${each}`),
+    clusters: ['details', 'cost', 'cost/history', 'alternatives'].map(
+      (each) => `/v1/clusters/cluster-test/${each}`,
+    ),
     features: [
       '/v1/machines/search?min_cpu=1',
       '/v1/machines/recommend?cpu=1&ram=1',
