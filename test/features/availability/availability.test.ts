@@ -149,7 +149,7 @@ describe('/v1/machines/first-available', () => {
     const url = `/v1/machines/first-available?ids=${small}`;
     const of = async (query: string, token: 'a' | 'b') =>
       (await api.json<FirstAvailableDocument>(url + query, token)).machine;
-    expect(await of('', 'a')).toMatchObject({ price: 0.00005, price_source: 'own', list_price: 0.0001 });
+    expect(await of('', 'a')).toMatchObject({ price: 0.00005, price_source: 'book', list_price: 0.0001 });
     for (const [query, token] of [
       ['&prices=list', 'a'],
       ['', 'b'],

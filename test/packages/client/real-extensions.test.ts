@@ -57,7 +57,7 @@ it('searches page by page the machines of the region’s list', async () => {
     orderable_until: null,
     retires_at: null,
   };
-  expect(found).toEqual(listed.map((machine) => ({ ...machine, ...facts })));
+  expect(found).toEqual(listed.map((machine) => ({ ...machine, ...facts, available_share: 1 })));
   const { data: names } = await given.client.search({ region: [sample.region], fields: ['name'], limit: 2 });
   expect(names.machines).toEqual(listed.slice(0, 2).map(({ name }) => ({ name })));
 });
