@@ -30,7 +30,6 @@ const PAGES: readonly (readonly [path: string, text: string, next?: 'Next' | 'Ol
   ['/machines?country=DE&continent=europe', 'cx11'],
   ['/machines?view=chart', 'Against'],
   ['/machines/1', 'Changes'],
-  ['/machines/1', 'of the last 30 days'],
   ['/machines/1', 'Terms in EUR'],
   ['/changes', 'repriced', 'Next'],
   ['/changes?of=clusters', 'retired'],
