@@ -7,7 +7,7 @@ const OF_FLEETBOOK = ['publication_behind', 'cache_differs'];
 const DETAILS = { batch: 7, run: 12, machine: 9, name: 'cx11' };
 
 describe('an alert', () => {
-  it.each(ALERT_KINDS.filter((kind) => !OF_FLEETBOOK.includes(kind)))(
+  it.each(ALERT_KINDS.filter((kind) => !OF_FLEETBOOK.includes(kind) && kind !== 'version_ending'))(
     'of the kind %s links to the page that solves it, and names the command',
     (kind) => {
       const alert = { kind, subject: 'hetzner/fsn1' };
@@ -23,6 +23,12 @@ describe('an alert', () => {
       path: '/sources/my%20source',
       command: 'fleetbook source show my source',
     });
+  });
+
+  it('about an ending version is about clusters of any source, and links to their versions', () => {
+    const alert = { kind: 'version_ending', subject: 'acme' };
+    expect(sourceOfAlert(alert)).toBeUndefined();
+    expect(actionOf(alert, {})).toEqual({ path: '/lifecycle', command: 'fleetbook alert list' });
   });
 
   it.each([...OF_FLEETBOOK, 'export_behind', 'toString'])(
