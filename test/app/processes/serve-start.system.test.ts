@@ -78,6 +78,8 @@ describe('requests as soon as serve listens', () => {
       ['GET /v1/exports', 503],
       ['GET /v1/exports/machines.csv', 503],
       ['GET /v1/databases/2147483647', 404],
+      [`GET ${NO_REGION}`, 400],
+      [`GET ${NO_PROVIDER}`, 400],
       ['GET /v1/nowhere', 404],
       ['GET /v1/machines/a', 400],
       ['DELETE /v1/machines/search', 405],
@@ -106,6 +108,9 @@ describe('requests as soon as serve listens', () => {
   });
 });
 
+const NO_REGION = '/v1/exports/karpenter.yaml?provider=aws&region=nowhere-1';
+const NO_PROVIDER = '/v1/exports/opencost.csv?provider=2147483647';
+
 /** One path of each operation that a feature has. */
 function pathsOf({ sample }: Published) {
   return {
@@ -126,6 +131,8 @@ function pathsOf({ sample }: Published) {
       '/v1/changes',
       '/v1/exports',
       '/v1/exports/machines.csv',
+      NO_REGION,
+      NO_PROVIDER,
     ],
   };
 }
