@@ -81,10 +81,16 @@ export interface RunningSoftware {
   readonly endOfLife: string | null;
 }
 
-export type CyclesOfEngines = ReadonlyMap<string, readonly Cycle[]>;
+/** Cycles with the numbers of their names, which are parsed once for all clusters. */
+export type CyclesOfEngines = ReadonlyMap<
+  string,
+  readonly { readonly cycle: Cycle; readonly name: readonly number[] }[]
+>;
 
+/** A cycle without a number has no versions. */
 export function byEngine(cycles: readonly Cycle[]): CyclesOfEngines {
-  return Map.groupBy(cycles, ({ engine }) => engine);
+  const named = cycles.map((cycle) => ({ cycle, name: versionParts(cycle.name) ?? [] }));
+  return Map.groupBy(named, ({ cycle }) => cycle.engine);
 }
 
 /**
@@ -136,12 +142,13 @@ function cycleOf(
   const isPart = (short: readonly number[], long: readonly number[]) =>
     short.every((part, place) => long[place] === part);
   let best: Cycle | undefined;
+  let most = 0;
   let isShort = false;
-  for (const cycle of ofEngine) {
-    const name = versionParts(cycle.name);
-    if (name === undefined) continue;
-    if (isPart(name, parts) && name.length > (best ? (versionParts(best.name)?.length ?? 0) : 0))
+  for (const { cycle, name } of ofEngine) {
+    if (name.length > most && isPart(name, parts)) {
       best = cycle;
+      most = name.length;
+    }
     isShort ||= name.length > parts.length && isPart(parts, name);
   }
   return best ?? (isShort ? 'version_too_short' : 'no_cycle');

@@ -73,6 +73,31 @@ describe('a mistaken approval', () => {
     expect(again.heldSince).toBe((await batchRecord(scene.store.db, id))?.heldSince);
   });
 
+  it('of clusters that got other machines is undone: each has its machine since before, and the price of then', async () => {
+    await scene.organization('org');
+    const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+    const on = (machine: string) => names.map((name) => cluster(name, { machine: { name: machine } }));
+    const both = (amount: string) => [region('a'), offer('a', 'small', { amount }), offer('a', 'big')];
+    await scene.catalogue(both('0.06'));
+    await scene.clusters(on('small'), PLANE);
+    const shown = () => scene.sql`
+      select source_key, machine_id, machine_since, creation_as_of, creation_price, creation_reason from clusters order by 1`;
+    const before = await shown();
+    await scene.catalogue(both('0.12'));
+    const bad = names.map((name) => ({
+      kind: 'rejected' as const,
+      key: `bad ${name}`,
+      organization: 'org',
+      reason: 'bad',
+    }));
+    await scene.clusters([...on('big'), ...bad], PLANE);
+    const { id } = await onlyPending();
+    await approve('clusters', id);
+    expect(await shown()).not.toEqual(before);
+    await undo('clusters', id);
+    expect(await shown()).toEqual(before);
+  });
+
   it('is not undone once a run has stored or held something, which would also be undone', async () => {
     for (const next of [other, [region('a'), offer('a', 'm1', { amount: '0.6' })]]) {
       await scene.reset();

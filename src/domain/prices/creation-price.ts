@@ -19,8 +19,12 @@ export interface CreationPrice {
   readonly keptSince: string | null;
 }
 
-/** Returns whether the provider still charges this price at a time (ms). Reservations and spot machines have prices of their own. */
+/**
+ * Returns whether the provider still charges this price at a time (ms). Reservations and spot machines have prices of their own. A price
+ * from before the rule does not count: the provider has changed it since, and the next run of the source replaces it.
+ */
 export function isKept({ price, asOf, keptSince }: CreationPrice, term: PriceTerm, at: number): boolean {
   if (term !== 'on_demand' || price === null || keptSince === null) return false;
-  return Date.parse(keptSince) <= at && Date.parse(asOf) <= at;
+  const begin = Date.parse(asOf);
+  return Date.parse(keptSince) <= begin && begin <= at;
 }

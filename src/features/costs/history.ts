@@ -39,8 +39,8 @@ export function costHistory(
   { question, entries, span }: Asked,
 ): CostStep[] {
   const own = question.prices === 'list' ? [] : entries;
-  const { price: kept = null, keptSince = null } = cluster.creation ?? {};
-  const times = boundaries(history, own, span, kept === null ? null : keptSince);
+  const { price: kept = null, keptSince = null, asOf = null } = cluster.creation ?? {};
+  const times = boundaries(history, own, span, kept === null || keptSince === null ? null : asOf);
   const steps: CostStep[] = [];
   for (const [i, from] of times.entries()) {
     const asked = { ...question, at: from };
@@ -61,7 +61,7 @@ function boundaries(
   { prices, terms }: PriceHistory,
   entries: readonly PriceBookEntry[],
   { from, to }: Begun,
-  keptSince: string | null,
+  keptFrom: string | null,
 ) {
   const begins = [...prices, ...terms].map((row) => row.from).sort();
   const [first = from] = begins;
@@ -69,11 +69,11 @@ function boundaries(
   const changes = [
     ...begins,
     ...prices.flatMap((row) => row.to ?? []),
-    ...(keptSince === null ? [] : [keptSince]),
+    ...(keptFrom === null ? [] : [keptFrom]),
     ...entries.flatMap((entry) => [entry.from, entry.to ?? []].flat().map(withMicroseconds)),
   ];
   const isInside = (time: string) => time >= start && (to === undefined || time < to);
-  return begins.length === 0 && keptSince === null
+  return begins.length === 0 && keptFrom === null
     ? []
     : [...new Set([start, ...changes].filter(isInside))].sort();
 }

@@ -54,7 +54,11 @@ const pastTime = (description: string) =>
         const at = WITH_SECONDS.test(text) ? readInstant(text) : undefined;
         return at !== undefined && at.getTime() <= Date.now();
       })
-      .transform((text) => new Date(text).toISOString().replace('Z', '000Z')),
+      // A Date has milliseconds, and the creation of a cluster has microseconds.
+      .transform((text) => {
+        const [, fraction = ''] = /\.(\d{1,6})/.exec(text) ?? [];
+        return `${new Date(text).toISOString().slice(0, 19)}.${fraction.padEnd(6, '0')}Z`;
+      }),
     {
       description,
       example: '2026-03-01T00:00:00Z',

@@ -1,6 +1,7 @@
 /** Answers about the ends of versions, from PostgreSQL. Its methods reject with `Unavailable` while it is away. */
 import { databaseOn, inOrganization } from '../../db/connection/client.ts';
 import { type RunningCluster, runningClusters, storedLifecycles } from '../../db/lifecycles.ts';
+import { Slice } from '../../domain/event-loop.ts';
 import {
   type Cycle,
   isEnding,
@@ -63,10 +64,13 @@ export function lifecycleAnswers({ documents, now = Date.now }: LifecycleOptions
         }),
       { organizationId },
     );
-    const judged = clusters.map((cluster): Judged => {
+    const judged: Judged[] = [];
+    const slice = new Slice();
+    for (const cluster of clusters) {
+      if (slice.isOver) await slice.next();
       const lifecycle = lifecycleOf(cluster, stored.cycles, today);
-      return { cluster, lifecycle, place: `${urgency(lifecycle)} ${cluster.slug}` };
-    });
+      judged.push({ cluster, lifecycle, place: `${urgency(lifecycle)} ${cluster.slug}` });
+    }
     return { judged, today, readAt: stored.readAt, asOf: marks.asOf ?? undefined };
   }
 

@@ -76,7 +76,7 @@ export interface ChangedPrice {
   readonly region: string;
   readonly before: StatedPrice;
   readonly after: StatedPrice;
-  /** What the organization pays per minute on demand now, in the currency of the catalogue; null without an exchange rate. */
+  /** What a new machine costs the organization per minute on demand, in the currency of the catalogue; null without an exchange rate. */
   readonly price: number | null;
   /** The list price on demand. */
   readonly list_price: number | null;
@@ -106,7 +106,7 @@ export interface LifecycleEnding {
   readonly clusters: readonly EndingCluster[];
 }
 
-/** A cluster whose version has ended, or ends within the days. A cluster is in a message again when its version has ended. */
+/** A cluster whose version has ended, or ends within the days. A cluster is in a message again when its version has ended, or the day moves. */
 export interface EndingCluster {
   readonly slug: string;
   readonly provider: string;

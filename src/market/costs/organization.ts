@@ -218,7 +218,7 @@ export interface OrganizationCosts {
   /** The most expensive first. */
   readonly providers: readonly (Total & Pick<Where, 'provider'>)[];
   readonly regions: readonly (Total & Where)[];
-  /** Milliseconds since the epoch: an entry of the price book begins or ends then, or a provider begins to keep prices. */
+  /** Milliseconds since the epoch: an entry of the price book begins or ends then. */
   readonly until: number;
 }
 
@@ -255,18 +255,9 @@ export async function organizationCosts(
     add(ofRegion, { clusters: 1, incomplete: cost.isComplete ? 0 : 1, ...known });
   }
   const costs = [...byCost].sort(([a], [b]) => (a > b ? -1 : 1)).flatMap(([, alike]) => alike);
-  return {
-    costs,
-    ...totalsOf(sums),
-    until: question.at === undefined ? validUntil(inputs, now) : Number.POSITIVE_INFINITY,
-  };
-}
-
-/** Returns when an entry of the book begins or ends next, or a provider begins to keep prices (ms). */
-function validUntil({ entries, clusters }: OrganizationInputs, now: number): number {
-  const kept = new Set(clusters.flatMap(({ creation }) => creation?.keptSince ?? []));
-  const times = [...kept].map((since) => Date.parse(since)).filter((since) => since > now);
-  return Math.min(nextChange(entries, now) ?? Number.POSITIVE_INFINITY, ...times);
+  // A provider that begins to keep prices changes nothing until a run stores them, with a new version.
+  const until = question.at === undefined ? nextChange(inputs.entries, now) : undefined;
+  return { costs, ...totalsOf(sums), until: until ?? Number.POSITIVE_INFINITY };
 }
 
 interface Sum {

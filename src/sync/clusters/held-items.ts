@@ -34,7 +34,10 @@ export async function holdClusters(db: ConnectionDatabase, run: Run, parts: Held
   await holdBatch(db, run, { ...parts, others: [], staged, times: [] });
 }
 
-/** Saves the stored clusters with their hashes, so that the next run after an undo finds them unchanged. */
+/**
+ * Saves the stored clusters with their hashes, so that the next run after an undo finds them unchanged, and since when each has its
+ * machine, so that an undo is no resize.
+ */
 export async function saveClusters(
   db: ConnectionDatabase,
   { batchId }: BatchDecision,
@@ -45,7 +48,7 @@ export async function saveClusters(
     batchId,
     sourceId,
     sql`
-      select jsonb_build_object('kind', 'cluster', 'hash', encode(${c.sourceHash}, 'hex'), 'cluster',
+      select jsonb_build_object('kind', 'cluster', 'hash', encode(${c.sourceHash}, 'hex'), 'machineSince', ${c.machineSince}, 'cluster',
         jsonb_build_object(
           'organization', ${o.slug}, 'key', ${c.sourceKey}, 'name', ${c.name}, 'slug', ${c.slug},
           'provider', ${p.name}, 'region', jsonb_build_object('code', ${r.code}, 'name', ${r.name}),

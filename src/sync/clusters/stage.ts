@@ -25,6 +25,8 @@ export interface SavedCluster {
   readonly kind: 'cluster';
   readonly cluster: ReportedCluster;
   readonly hash: string;
+  /** RFC 3339: since when it had its machine. */
+  readonly machineSince: string;
 }
 
 export type StagedClusters = Awaited<ReturnType<typeof stageClusters>>;
@@ -63,7 +65,9 @@ export async function stageClusters(
         if (rejected.length <= REJECTED_KEPT) rejected.push(row);
         continue;
       }
-      const json = JSON.stringify(row.item);
+      const json = JSON.stringify(
+        'machineSince' in item ? { ...row.item, machineSince: item.machineSince } : row.item,
+      );
       const hash = 'hash' in item ? item.hash : createHash('sha256').update(json).digest('hex');
       yield `${copyField(row.item.organization)}\t${copyField(row.item.key)}\t\\\\x${hash}\t${copyField(json)}\n`;
     }

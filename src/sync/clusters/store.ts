@@ -250,20 +250,24 @@ const STATED = {
 } as const;
 
 /** A creation in the future counts as one of now. */
-const createdBy = (now: string) =>
-  sql`least((${d.item} ->> 'createdAt')::timestamp at time zone 'UTC', ${now}::timestamptz)`;
+const createdBy = (now: string) => sql`least(${STATED.createdAt} at time zone 'UTC', ${now}::timestamptz)`;
 
 /**
  * Another machine has the price of the time of the change, as a resize has. A machine that a catalogue lists for the first time is no
- * other machine, and a later creation is another cluster.
+ * other machine. A later creation is another cluster, and an earlier one moves the time of the first machine alone. An undo restores
+ * the time.
  */
 function machineTimes(now: string) {
   const isOther = sql`${d.machineId} is distinct from ${d.oldMachineId}`;
   const wasListed = sql`exists (
     select from ${machines} where ${machines.id} = ${d.oldMachineId} and ${machines.excludedReason} is distinct from 'unlisted')`;
+  const isCorrected = sql`${STATED.createdAt} is distinct from ${clusters.createdAt}`;
+  const isFirst = sql`${clusters.machineSince} <= ${clusters.createdAt} at time zone 'UTC'`;
   return {
-    machineSince: sql`case when ${createdBy(now)} > ${clusters.machineSince} then ${createdBy(now)}
-      when ${isOther} and ${wasListed} then ${now}::timestamptz else ${clusters.machineSince} end`,
+    machineSince: sql`case when ${d.item} ? 'machineSince' then (${d.item} ->> 'machineSince')::timestamptz
+      when ${isCorrected} and ${createdBy(now)} > ${clusters.machineSince} then ${createdBy(now)}
+      when ${isOther} and ${wasListed} then ${now}::timestamptz
+      when ${isCorrected} and ${isFirst} then ${createdBy(now)} else ${clusters.machineSince} end`,
     creationAsOf: sql`case when ${isOther} then null else ${clusters.creationAsOf} end`,
   };
 }

@@ -162,6 +162,26 @@ it('follow a rule that a release brings', async () => {
   await until(async () => (await source()) === 'creation');
 });
 
+it('use the current price until a run has stored that of the time of the rule', async () => {
+  await keepPrices('2026-03-01T00:00:00Z');
+  await using api = await openCosts(scene);
+  expect(await costOf(api)).toMatchObject({
+    creation: { price: 0.00005, as_of: '2026-02-01T00:00:00.000000Z' },
+    machine: { price: 0.0001, price_source: 'current' },
+  });
+});
+
+it('have a step where the cluster got another machine', async () => {
+  const { small } = scene.sample;
+  await keepPrices('2026-01-16T00:00:00Z');
+  await scene.sql`
+    insert into machine_prices (machine_id, valid_from, price, source_amount, source_per, source_currency)
+    values (${small}, '2026-01-01T00:00:00Z', 0.00005, 1, 'hour', 'USD') on conflict do nothing`;
+  await using api = await openCosts(scene);
+  const { steps } = await api.json<CostHistoryDocument>(`${COST}/history`);
+  expect(steps.at(-1)).toMatchObject({ from: '2026-02-01T00:00:00.000000Z', price_source: 'creation' });
+});
+
 it('have a step where the provider began to keep prices', async () => {
   const { small } = scene.sample;
   await keepPrices();
@@ -211,6 +231,24 @@ it.each([
   // The slug of another organization is as unknown as any.
   expect((await api.get(`/v1/clusters/no-such/${path}`)).statusCode).toBe(404);
   expect((await api.get(`/v1/costs?at=${time}`)).statusCode).toBe(200);
+});
+
+it('are there from the microsecond of the creation, as the problem says', async () => {
+  await keepPrices();
+  await scene.sql`update clusters set created_at = '2026-01-15T12:00:00.567713'`;
+  await using api = await openCosts(scene);
+  const statusOf = async (time: string) =>
+    Promise.all(
+      [`cost?at=${time}`, `cost/history?from=${time}`, `cost/history?to=${time}`].map(
+        async (path) => (await api.get(`/v1/clusters/cluster-test/${path}`)).statusCode,
+      ),
+    );
+  expect(await statusOf('2026-01-15T12:00:00.567712Z')).toEqual([400, 400, 400]);
+  expect(await statusOf('2026-01-15T12:00:00.567713Z')).toEqual([200, 200, 200]);
+  expect(await statusOf('2026-01-15T14:00:00.567713%2B02:00')).toEqual([200, 200, 200]);
+  expect(await costOf(api, '?at=2026-01-15T12:00:01.5Z')).toMatchObject({
+    at: '2026-01-15T12:00:01.500000Z',
+  });
 });
 
 it('begin the history of a cluster of the future now', async () => {

@@ -216,7 +216,8 @@ function paidPrice(
   const isBook = wanted !== undefined && wanted.entry !== null;
   if (isBook || term !== 'on_demand' || !creation?.keptSince || creation.price === null)
     return wanted && { ...wanted, source: isBook ? 'book' : 'current' };
-  if (at < Date.parse(creation.keptSince) || at < Date.parse(creation.asOf))
+  // A price from before the rule is restated by the next run.
+  if (Date.parse(creation.asOf) < Date.parse(creation.keptSince) || at < Date.parse(creation.asOf))
     return wanted && { ...wanted, source: 'current' };
   const cap = creation.monthlyCap === null ? undefined : new Wide(creation.monthlyCap);
   return { minute: new Wide(creation.price), cap, entry: null, source: 'creation' };

@@ -70,6 +70,7 @@ describe('endoflife.date', () => {
 
   it.each([
     ['a date that does not exist', { eolFrom: '2027-02-30' }, 'eolFrom must be a date'],
+    ['a date that PostgreSQL cannot store', { eolFrom: '0000-01-01' }, 'eolFrom must be a date'],
     ['true for a date, as in the API v0', { eolFrom: true }, 'eolFrom must be a date'],
     ['no mark of its end', { isEol: undefined }, 'isEol is missing'],
     ['no field for its end', { eolFrom: undefined }, 'eolFrom'],
@@ -135,7 +136,7 @@ describe('answers of endoflife.date of 2026-08-22', needsRecorded, () => {
       }[];
       expect(rows.length).toBeGreaterThan(4);
       for (const { cycle, eol } of rows) {
-        const found = cycles.get(engine)?.find(({ name }) => name === cycle);
+        const found = cycles.get(engine)?.find((each) => each.cycle.name === cycle)?.cycle;
         // `eol: false` of the API v0: the cycle is alive, and no end is announced.
         expect([cycle, found?.endOfLife]).toEqual([cycle, typeof eol === 'string' ? eol : null]);
       }

@@ -93,6 +93,35 @@ describe('the price of a cluster at its creation', () => {
     ]);
   });
 
+  it('follows a creation that the source corrects, unless the machine is another one since then', async () => {
+    for (const amount of ['0.06', '0.12']) await price(amount);
+    const first = [created('one', at(2, 30)), created('resized', at(2, 30)), created('future', at(30))];
+    await scene.clusters(first);
+    await scene.clusters([
+      created('one', at(2, 30)),
+      created('resized', at(2, 30), 'big'),
+      created('future', at(30)),
+    ]);
+    await scene.clusters([
+      created('one', at(1, 30)),
+      created('resized', at(1, 30), 'big'),
+      created('future', at(1, 30)),
+    ]);
+    expect(await stored()).toEqual([
+      { key: 'future', price: 0.06, reason: null, asOf: '01:30' },
+      { key: 'one', price: 0.06, reason: null, asOf: '01:30' },
+      { key: 'resized', price: 0.6, reason: null, asOf: '04:00' },
+    ]);
+  });
+
+  it('stays for a creation in the future when the cluster changes otherwise', async () => {
+    await price('0.06');
+    await scene.clusters([created('one', at(30))]);
+    await price('0.12');
+    await scene.clusters([cluster('one', { createdAt: at(30), machine: { name: 'small' }, shards: 7 })]);
+    expect(await stored()).toEqual([{ key: 'one', price: 0.06, reason: null, asOf: '02:00' }]);
+  });
+
   it('is unknown for a machine that no catalogue lists, until one does', async () => {
     await seedProviders(scene.store.db, [ACME]);
     await scene.clusters([
