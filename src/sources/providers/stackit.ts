@@ -52,6 +52,14 @@ const Database = z.object({
   attributes: z.object({ vCPU: count, ram: quantity, nodes: count }),
 });
 
+/** Other services, which have no place in the catalogue, may have no region and no price by the hour. */
+const PRODUCTS: ReadonlySet<string> = new Set([
+  'Server',
+  'PostgreSQL Flex',
+  'Block Storage',
+  'Public IP Address',
+]);
+
 const CAPACITY = { item: 'block_storage', name: 'capacity', unit: 'GB', per: 'hour' } as const;
 const ADDRESS = { item: 'ipv4', name: 'ipv4', unit: 'address', per: 'hour' } as const;
 /** By `cpuOverprovisioning`. */
@@ -91,6 +99,7 @@ export const adapter: CatalogueAdapter = {
     const regions = new Set<string>();
     const offers: CatalogueItem[] = [];
     for (const [index, row] of services.entries()) {
+      if (!PRODUCTS.has(labelIn(row, 'product') ?? 'Server')) continue;
       const { value: service, reason } = readRow(Service, row);
       if (service === undefined) {
         const key = labelIn(row, 'name') ?? `service ${index + 1}`;
@@ -130,7 +139,7 @@ function serverOf(service: Service, regionCode: string, row: unknown): Catalogue
   });
 }
 
-/** Adds the price of a GB of block storage, of an address, or of a database. Other services have no place in the catalogue. */
+/** Adds the price of a GB of block storage, of an address, or of a database. */
 function addPrice(prices: RegionPrices, service: Service, regionCode: string, row: unknown): void {
   const { product, name, generalProductGroup: group, attributes } = service;
   const currency = adapter.currency;
