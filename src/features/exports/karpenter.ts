@@ -29,7 +29,7 @@ const MAX_WEIGHT = 10_000;
 const LABEL_VALUE = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 
 /** Machines of one step: each takes some microseconds. */
-const ROWS_PER_STEP = 256;
+const ROWS_PER_STEP = 64;
 
 const parameters = {
   provider: wordParameter('Provider of the cluster', ['aws', 'azure'], 'aws'),
@@ -60,7 +60,8 @@ export function karpenterOperation(market: ReadableMarket): Operation {
         'One object for each machine of the region whose price differs from what Karpenter reads from the provider: with `on_demand` and `spot` each machine that an entry of the price book gives a price, with a term of commitment each machine that has the term. Prices are per hour in US dollars. A payment upfront is spread over its term.',
       answers: () =>
         documented(z.string(), { description: 'A stream of YAML documents, see docs/exports.md' }),
-      example: fileOf('AWS', 'eu-central-1', 'on_demand', [{ name: 'm7i.large', price: '0.0981' }]),
+      example: fileOf('AWS', 'eu-central-1', 'on_demand', [{ name: 'm7i.large', price: '0.0981' }]).next()
+        .value,
       extension: true,
       otherResponses: {
         409: problems('The prices cannot be given to Karpenter', {
@@ -81,7 +82,7 @@ export function karpenterOperation(market: ReadableMarket): Operation {
       const marks = Uint8Array.from(regions, (_, at) => Number(at === place));
       const machines = await inSlices(machinesWithOwnPrice(priced, marks, term));
       if (machines.length > MAX_WEIGHT) return tooManyMachines(machines.length);
-      const body = textBody(fileOf(PROVIDERS[provider], code, term, machines));
+      const body = textBody(await inSlices(fileOf(PROVIDERS[provider], code, term, machines)));
       return { body, tier: state.tier, asOf: state.asOf([place]), currency } satisfies Answer;
     },
     // Own prices differ by organization.
@@ -117,30 +118,42 @@ function* machinesWithOwnPrice(
   return found.sort((a, b) => a.id - b.id);
 }
 
-/** Writes every text as JSON, which is also YAML. */
-function fileOf(provider: string, region: string, term: PriceTerm, machines: readonly OwnMachine[]): string {
+/** Writes every text as JSON, which is also YAML. A file of few machines is one step. */
+function* fileOf(
+  provider: string,
+  region: string,
+  term: PriceTerm,
+  machines: readonly OwnMachine[],
+): Generator<void, string> {
   const capacity = term === 'spot' ? 'spot' : 'on-demand';
   const names = new Set<string>();
   const requirement = (key: string, value: string) =>
     `    - key: ${key}\n      operator: In\n      values: [${JSON.stringify(value)}]\n`;
-  const objects = machines.map(({ name, price }, i) => {
-    // Names of objects have no capitals and no underscores, and those of Azure's machines have both.
-    const plain = `fleetbook-${region}-${capacity}-${name.toLowerCase().replaceAll('_', '-')}`;
-    const own = names.has(plain) ? `${plain}-${i + 1}` : plain;
+  const parts = [
+    `# Own prices of ${provider} ${region}, ${term}, in ${CURRENCY} per hour: ${machines.length} machines.\n`,
+  ];
+  for (const [i, { name, price }] of machines.entries()) {
+    if (parts.length % ROWS_PER_STEP === 0) yield;
+    // Names of objects have no capitals and no underscores, and those of Azure's machines have both. A dot is between letters or digits.
+    const lower = name
+      .toLowerCase()
+      .replaceAll('_', '-')
+      .replaceAll(/[-.]*\.[-.]*/g, '.');
+    let own = `fleetbook-${region}-${capacity}-${lower}`;
+    while (names.has(own)) own += `-${i + 1}`;
     names.add(own);
-    return (
+    parts.push(
       `---\napiVersion: karpenter.sh/v1alpha1\nkind: NodeOverlay\nmetadata:\n  name: ${JSON.stringify(own)}\n` +
-      `  labels:\n    app.kubernetes.io/managed-by: fleetbook\n` +
-      `    app.kubernetes.io/instance: ${JSON.stringify(`${region}-${capacity}`)}\n` +
-      `spec:\n  weight: ${i + 1}\n  requirements:\n` +
-      requirement('node.kubernetes.io/instance-type', name) +
-      requirement('topology.kubernetes.io/region', region) +
-      requirement('karpenter.sh/capacity-type', capacity) +
-      `  price: ${JSON.stringify(price)}\n`
+        `  labels:\n    app.kubernetes.io/managed-by: fleetbook\n` +
+        `    app.kubernetes.io/instance: ${JSON.stringify(`${region}-${capacity}`)}\n` +
+        `spec:\n  weight: ${i + 1}\n  requirements:\n` +
+        requirement('node.kubernetes.io/instance-type', name) +
+        requirement('topology.kubernetes.io/region', region) +
+        requirement('karpenter.sh/capacity-type', capacity) +
+        `  price: ${JSON.stringify(price)}\n`,
     );
-  });
-  const head = `# Own prices of ${provider} ${region}, ${term}, in ${CURRENCY} per hour: ${machines.length} machines.\n`;
-  return head + objects.join('');
+  }
+  return parts.join('');
 }
 
 function wrongCurrency(currency: string): Problem {

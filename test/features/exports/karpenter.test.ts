@@ -250,13 +250,24 @@ describe('the file for Karpenter', () => {
       'line\nfeed',
       '-a',
       'Same_1',
+      'same-1-6',
       'same-1',
+      'two..dots_.x',
       'y'.repeat(63),
     ])
       await addMachine(scene.sql, ids.frankfurt, { name, price: '0.01', source: 'cloud' });
     const { body } = await (await serve())();
     const names = objectsOf(body).map((each) => labelIn(each, 'node.kubernetes.io/instance-type'));
-    expect(names).toEqual(['t3.micro', 'm7i.large', 'r7i.large', 'Same_1', 'same-1', 'y'.repeat(63)]);
+    expect(names).toEqual([
+      't3.micro',
+      'm7i.large',
+      'r7i.large',
+      'Same_1',
+      'same-1-6',
+      'same-1',
+      'two..dots_.x',
+      'y'.repeat(63),
+    ]);
   });
 
   it('keeps the objects of other machines if a machine is added', async () => {
