@@ -22,6 +22,7 @@ import {
   type SyncResult,
   syncBatch,
 } from '../pipeline.ts';
+import { patternOrNone } from '../runs/hold.ts';
 import { unmodifiedRegions } from '../validators.ts';
 import { countRows, countSizes, groupPrices } from './batch-facts.ts';
 import { checkPrices } from './check-prices.ts';
@@ -127,22 +128,24 @@ function catalogueKind(
     async hold(db, run, compared, { broken, readAt }) {
       const { staged, regions, rejectedWithoutJumps: rejected } = compared;
       const worst = sampleOfMachines(await cataloguePreview(db, SAMPLE_ROWS), pricing.currency);
-      const pattern = patternOf({
-        owner: provider.name,
-        known: compared.diff.known,
-        seen: compared.counts.seen,
-        broken,
-        rejected: groupReasons(compared.rejected),
-        ...(await countRows(db, sourceId)),
-        catalogue: {
-          totals: staged.totals,
-          excluded: compared.withdrawn,
-          prices: await groupPrices(db, sourceId),
-          sizes: await countSizes(db),
-          termsLost: compared.diff.termsLost,
-          plansGone: compared.plans.gone.length,
-        },
-      });
+      const pattern = await patternOrNone(db, async () =>
+        patternOf({
+          owner: provider.name,
+          known: compared.diff.known,
+          seen: compared.counts.seen,
+          broken,
+          rejected: groupReasons(compared.rejected),
+          ...(await countRows(db, sourceId)),
+          catalogue: {
+            totals: staged.totals,
+            excluded: compared.withdrawn,
+            prices: await groupPrices(db, sourceId),
+            sizes: await countSizes(db),
+            termsLost: compared.diff.termsLost,
+            plansGone: compared.plans.gone.length,
+          },
+        }),
+      );
       const { asOf, regionPrices, databasePlans, unreadItems } = staged;
       const notRead = unreadItems.size > 0 ? [{ kind: 'unread-prices', items: [...unreadItems] }] : [];
       const others = [...regionPrices, ...databasePlans, ...notRead];

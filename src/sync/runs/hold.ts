@@ -1,7 +1,9 @@
 import type { ConnectionDatabase } from '../../db/connection/connect.ts';
 import { and, type Column, eq, inArray, max, type SQL, sql } from '../../db/connection/drizzle.ts';
+import { isLostConnection } from '../../db/connection/errors.ts';
 import { array, insertInto, nameOf, only, rfc3339 } from '../../db/connection/statements.ts';
 import { heldBatches, heldItems } from '../../db/schema.ts';
+import { messageOf } from '../../domain/errors.ts';
 import type { HeldSample } from '../../domain/held-sample.ts';
 import type { RejectedKey } from '../../domain/rejected-rows.ts';
 import type { Run } from './run.ts';
@@ -30,6 +32,28 @@ export interface HeldContent extends HeldParts {
   readonly staged: SQL;
   /** Items that differ with every read of the same content. */
   readonly times: readonly object[];
+}
+
+/** Seconds for each statement that counts what a held batch would change. The provider's rows are locked meanwhile. */
+const COUNTING_SECONDS = 20;
+
+/**
+ * Returns the sentence that `find` makes, or that there is none: a batch is held in any case. The savepoint also ends the limit of time.
+ * @param find reads only
+ */
+export async function patternOrNone(
+  db: ConnectionDatabase,
+  find: () => Promise<string>,
+  seconds = COUNTING_SECONDS,
+): Promise<string> {
+  await db.execute(sql`savepoint counting`);
+  await db.execute(sql`select set_config('statement_timeout', ${`${seconds}s`}, true)`);
+  const pattern = await find().catch((error: unknown) => {
+    if (isLostConnection(error)) throw error;
+    return `its changes could not be counted (${messageOf(error)}): what do its rows say?`;
+  });
+  await db.execute(sql`rollback to savepoint counting`);
+  return pattern;
 }
 
 /** Stores a held batch. A pending batch with the same content keeps its number and gets the new times; otherwise it is replaced. */
