@@ -44,6 +44,10 @@ export async function recordAnswers(
     const files = await read<{ file: string }[]>('/v1/exports');
     return ['', ...files.map(({ file }) => `/${file}`)].map((rest) => `/v1/exports${rest}`);
   });
+  await ifThere('/v1/exports/opencost.csv', async () => {
+    const providers = await read<{ id: number }[]>('/v1/providers');
+    return providers.map(({ id }) => `/v1/exports/opencost.csv?provider=${id}`);
+  });
   await ifThere('/v1/machines/{id}/terms', () =>
     ofEachRegion(read, ({ machine }) => (machine === undefined ? [] : `/v1/machines/${machine}/terms`)),
   );
@@ -97,7 +101,7 @@ function isAnswerOf(operation: string, { path, status }: RecordedAnswer): boolea
 const OF_OTHER_PROVIDERS = new Set(['/v1/exports/karpenter.yaml']);
 
 /** Fixed parts of paths that a parameter would match too. */
-const OWN_PARTS = new Set(['search', 'recommend', 'first-available', 'karpenter.yaml']);
+const OWN_PARTS = new Set(['search', 'recommend', 'first-available', 'karpenter.yaml', 'opencost.csv']);
 
 type Read = <T>(path: string) => Promise<T>;
 
