@@ -13,15 +13,17 @@ const asOf = (now: string): SQL => sql`case
 const outdated = (condition: SQL, now: string): SQL => sql`
   clusters c join regions r on r.id = c.region_id join providers p on p.id = r.provider_id
   cross join lateral (select ${asOf(now)} as as_of) wanted
-  where ${condition} and c.retired_at is null and c.creation_as_of is distinct from wanted.as_of`;
+  where ${condition} and c.retired_at is null and (c.creation_as_of is distinct from wanted.as_of
+    or c.creation_reason = 'not_listed' and exists (
+      select from machines m where m.id = c.machine_id and m.excluded_reason is distinct from 'unlisted'))`;
 
-/** Selects the organizations whose clusters of a source have no creation price yet, or one of another time. */
+/** Selects the organizations of the clusters of a source whose creation prices `storeCreationPrices` changes. */
 export const organizationsWithoutCreationPrices = (sourceId: string, now: string): SQL =>
   sql`select c.organization_id from ${outdated(sql`c.source_id = ${sourceId}`, now)}`;
 
 /**
  * Stores the prices on demand that were in force when clusters were created, from the history of prices. It changes only clusters that
- * have none of that time.
+ * have none of that time, or whose machine is listed since then.
  * @param condition about clusters `c`
  * @param now RFC 3339
  * @returns the organizations of changed clusters

@@ -135,6 +135,21 @@ describe('the price of a cluster at its creation', () => {
     expect(await stored()).toEqual([{ key: 'one', price: null, reason: 'before_history', asOf: '00:30' }]);
   });
 
+  it('has another reason once a catalogue of its region lists the machine', async () => {
+    const shape = { cpu: 3, ram: 6, ramUnit: 'Binary' } as const;
+    const one = cluster('one', { createdAt: at(0, 30), machine: { name: 'legacy', ...shape } });
+    await price('0.06');
+    await scene.clusters([one]);
+    expect(await stored()).toEqual([{ key: 'one', price: null, reason: 'not_listed', asOf: '00:30' }]);
+    await scene.catalogue([region('a'), offer('a', 'small'), offer('a', 'big'), offer('a', 'legacy', shape)]);
+    const before = await version();
+    await scene.clusters([one]);
+    expect(await stored()).toEqual([{ key: 'one', price: null, reason: 'before_history', asOf: '00:30' }]);
+    expect(await version()).toBe((before ?? 0) + 1);
+    await scene.clusters([one]);
+    expect(await version()).toBe((before ?? 0) + 1);
+  });
+
   it('is unknown while the machine had no price', async () => {
     await price('0.06');
     await price('0');
