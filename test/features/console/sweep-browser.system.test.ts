@@ -23,7 +23,7 @@ import type { ConsoleScene } from './scene.ts';
 /** The end of long names. */
 const LONG = 'of-the-platform-in-production-eu-central';
 
-/** A text of its content, and the link to its next page. */
+/** A text of its content, and the link to its next page. `LISTED` stands for the id of a machine that readers see. */
 const PAGES: readonly (readonly [path: string, text: string, next?: 'Next' | 'Older'])[] = [
   ['/', 'hetzner'],
   ['/machines?published=all', 'Standard_NC1ads_A100_v4_Promo_ConfidentialComputing', 'Next'],
@@ -31,6 +31,7 @@ const PAGES: readonly (readonly [path: string, text: string, next?: 'Next' | 'Ol
   ['/machines?view=chart', 'Against'],
   ['/machines/1', 'Changes'],
   ['/machines/1', 'Terms in EUR'],
+  ['/machines/LISTED', 'sold out; 87.5 % of the last 30 days'],
   ['/changes', 'repriced', 'Next'],
   ['/changes?of=clusters', 'retired'],
   ['/changes?order=biggest&kind=repriced', '+20 %'],
@@ -71,11 +72,13 @@ const DIALOGS: readonly (readonly [path: string, button: string])[] = [
 describe('each page of the console', needs(hasChromium, CHROMIUM), () => {
   const closing = new AsyncDisposableStack();
   let open: BrowserScene['open'];
+  let listed: number;
 
   beforeAll(async () => {
     const browser = closing.use(await openBrowserScene({ ALERT_WEBHOOK_URL: 'http://127.0.0.1:1/' }));
     open = browser.open;
     await fill(browser.scene);
+    listed = await sellsOut(browser.scene);
     closing.use(await browser.scene.worker.liveRuns.begin('hetzner', undefined));
   });
   afterAll(() => closing.disposeAsync());
@@ -98,7 +101,8 @@ describe('each page of the console', needs(hasChromium, CHROMIUM), () => {
       problems.push(...dark.map((finding) => `${place} in the dark: ${finding}`));
       await page.emulateMedia({ colorScheme: 'light' });
     };
-    for (const [path, text, next] of PAGES) {
+    for (const [pattern, text, next] of PAGES) {
+      const path = pattern.replace('LISTED', String(listed));
       await page.goto(path);
       await page.getByText('live', { exact: true }).waitFor();
       await page.locator('main').getByText(text).filter({ visible: true }).first().waitFor();
@@ -204,4 +208,22 @@ async function fill(scene: ConsoleScene): Promise<void> {
   await sql`insert into alerts (key, kind, subject, summary, details, notified_at)
     values ('source_stale:acme', 'source_stale', 'acme', 'acme was never read well', '{}', now())`;
   await scene.sync(100, 130);
+}
+
+/** Sells a machine out that readers see, twice within the last 30 days. Returns its id. */
+async function sellsOut({ worker }: ConsoleScene): Promise<number> {
+  const { sql } = worker.store;
+  const [machine] = await sql<{ id: number }[]>`
+    update machines set excluded_reason = 'sold_out', created_at = now() - interval '60 days',
+      stock = array(select floor(extract(epoch from now() - days * interval '1 day'))::bigint
+        from unnest(array[60, 10, 8.25, 2]) days)
+    where id = (select min(id) from machines where excluded_reason is null and retired_at is null)
+    returning id`;
+  if (!machine) throw new Error('the scene lists no machine');
+  await sql`
+    insert into machine_availability (machine_id, changed_at, before, after)
+    select ${machine.id}, now() - days * interval '1 day', before, after
+    from (values (10, 'available', 'sold_out'), (8.25, 'sold_out', 'available'), (2, 'available', 'sold_out'))
+      changes (days, before, after)`;
+  return machine.id;
 }
