@@ -85,17 +85,16 @@ export const firstStock = ({ isSoldOut }: typeof d, now: string): SQL =>
 
 /**
  * Returns `machines.stock` after a change at `now` between available and not, or the first listing: without the times that
- * `availableShare` does not need.
+ * `availableShare` does not need. The times ascend, also after the clock went back. A catalogue may change all at once, so no
+ * subquery runs for each machine.
  */
 export function changedStock({ stock, excludedReason, createdAt }: typeof machines, now: string): SQL {
   const changedAt = secondsOf(sql`${now}::timestamptz`);
-  return sql`(
-    select array_agg(kept.time order by kept.n) from (
-      select t.time, t.n, lead(t.time) over (order by t.n) as until, count(*) over () - t.n as newer
-      from unnest(coalesce(${stock}, case when ${excludedReason} is null then array[${secondsOf(createdAt)}] end) || ${changedAt})
-        with ordinality t (time, n)
-    ) kept
-    where (kept.until is null or kept.until > ${changedAt} - ${SHARE_DAYS * 24 * 3600}) and kept.newer < ${MOST_STOCK_CHANGES})`;
+  const before = sql`coalesce(${stock}, case when ${excludedReason} is null then array[${secondsOf(createdAt)}] end)`;
+  const times = sql`(${before} || greatest(${changedAt}, (${before})[cardinality(${before})]))`;
+  // The last time of more than 30 days ago stays: the state at their begin is that since it.
+  const beforeShare = sql`width_bucket(${changedAt} - ${SHARE_DAYS * 24 * 3600}, ${times})`;
+  return sql`${times}[greatest(1, ${beforeShare}, cardinality(${times}) - ${MOST_STOCK_CHANGES - 1}):]`;
 }
 
 const retired = alias(machines, 'retired');

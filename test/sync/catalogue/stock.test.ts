@@ -174,4 +174,16 @@ describe('changes of stock', () => {
     await run('available');
     expect((await stored()).times).toEqual([3, scene.now().getTime() / 1000]);
   });
+
+  it('have ascending times after the clock went back', async () => {
+    const at = (hour: number) => ({ now: () => new Date(Date.UTC(2026, 0, 1, hour)) });
+    await run('available', at(1));
+    await run('sold_out', at(10));
+    await run('available', at(9));
+    const hours = ((await stored()).times ?? []).map((time) => hourOf(new Date(time * 1000).toISOString()));
+    expect(hours).toEqual([1, 10, 10]);
+    await run('sold_out', at(11));
+    const { times } = await stored();
+    expect(availableShare(times ?? [], false, Date.UTC(2026, 0, 1, 21))).toBe(0.5);
+  });
 });
