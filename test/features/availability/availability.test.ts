@@ -136,7 +136,6 @@ describe('/v1/machines/first-available', () => {
         [gpu, 'not_listed'],
       ],
     ]);
-    // One id takes the path in front of the routes.
     expect(await first([big])).toEqual({ machine: found.machine, passed: [] });
     expect((await api.get(`/v1/machines/${big}`)).json()).toMatchObject({ id: big });
   });
