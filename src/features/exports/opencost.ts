@@ -98,17 +98,25 @@ const nodeRow = (name: string, region: string, price: string, provider: string):
   return [null, name, region, 'node', NODE_FIELD, name, Number(price), provider];
 };
 
-/** Returns lines in the order of regions and names. @param marks 1 for each region of the file */
+/** Returns the lines of each region, in the order of regions and names. @param marks 1 for each region of the file */
 function* nodeLines(priced: PricedIndex, marks: Uint8Array): Generator<void, string[]> {
-  const found: { readonly key: string; readonly line: string }[] = [];
+  const byRegion = new Map<string, { readonly name: string; readonly line: string }[]>();
   for (const [i, row] of (yield* rowsOfRegions(priced.view.rows, marks)).entries()) {
     if (i % ROWS_PER_STEP === 0) yield;
     const { name = '', region, provider } = machineOfRow(priced.view, row, ['name', 'region', 'provider']);
     const code = region?.code ?? '';
     const price = pricePerHour(exactPriceOf(priced, row).price);
-    found.push({ key: `${code}\n${name}`, line: csvLine(nodeRow(name, code, price, provider?.name ?? '')) });
+    const found = byRegion.get(code) ?? [];
+    found.push({ name, line: csvLine(nodeRow(name, code, price, provider?.name ?? '')) });
+    byRegion.set(code, found);
   }
-  return found.sort((a, b) => (a.key < b.key ? -1 : 1)).map(({ line }) => line);
+  const lines: string[] = [];
+  for (const [, found] of [...byRegion].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    yield;
+    found.sort((a, b) => (a.name < b.name ? -1 : 1));
+    lines.push(found.map(({ line }) => line).join(''));
+  }
+  return lines;
 }
 
 /** Returns a row for each storage that has one price, by the name that OpenCost compares with a storage class in lower case. */
