@@ -117,7 +117,7 @@ export const adapter: CatalogueAdapter = {
     'are Spot, savings plans and reservations; a reservation is paid upfront, or in equal parts by the month at the same ' +
     'total. Of the disks, only Premium SSD v2 has a price for a GiB: the others are sold in fixed sizes. Flexible servers of Azure Database for ' +
     'PostgreSQL and MySQL are plans with one node. The price list has the price of a vCore or of a whole server. The numbers of vCores are the documented ones, and CPUs and memory are ' +
-    'those of the size with the same name in the list of SKUs. A row that names no size or no series is left out. A standby of high availability, storage and backups cost extra.',
+    'those of the size with the same name in the list of SKUs, but E64ds_v4 has 432 GiB for PostgreSQL. A row that names no size or no series is left out. A standby of high availability, storage and backups cost extra.',
 
   async *catalogue({ http, now }) {
     const prices = siblingHost(http, {

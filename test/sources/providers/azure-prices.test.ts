@@ -369,13 +369,14 @@ describe('a server of Azure Database', () => {
       ['Standard_D4ds_v5', 4] as const,
       ['Standard_E20ds_v5', 20] as const,
       ['Standard_E20s_v3', 20] as const,
+      ['Standard_E64ds_v4', 64] as const,
     ].map(([name, cpu]) => [name.toLowerCase(), { name, cpu, memory: 4 * cpu }]),
   );
 
-  async function plansOf(rows: readonly object[], count = rows.length) {
+  async function itemsOf(rows: readonly object[], count = rows.length, engine = 'MySQL') {
     await using upstream = await fakeUpstream();
     for (const serviceName of SERVERS) {
-      const isRead = serviceName.endsWith('MySQL');
+      const isRead = serviceName.endsWith(engine);
       const productName = 'Azure Database for PostgreSQL Flexible Server Burstable BS Series Compute';
       const Items = isRead ? rows : [row({ productName, armRegionName: 'elsewhere' })];
       const $filter = `serviceName eq '${serviceName}' and priceType eq 'Consumption'`;
@@ -388,7 +389,11 @@ describe('a server of Azure Database', () => {
     const http = openSourceHttp({ baseUrl: upstream.url, credentials: 'none', ...limits });
     const prices = new RegionPrices();
     await readPlans(http, new Date('2026-03-01T00:00:00Z'), prices, new Map([['eastus', 1]]), SIZES);
-    const items = [...prices.items()];
+    return [...prices.items()];
+  }
+
+  async function plansOf(rows: readonly object[], count?: number) {
+    const items = await itemsOf(rows, count);
     return {
       plans: items.flatMap((item) =>
         item.kind === 'database-plan' ? [`${item.plan.name} ${item.plan.price.amount}`] : [],
@@ -397,6 +402,16 @@ describe('a server of Azure Database', () => {
       isUnread: items.some(({ kind }) => kind === 'unread-prices'),
     };
   }
+
+  it('has the memory of its size, and less of it in the largest one of Edsv4 for PostgreSQL', async () => {
+    const plan = (ram: number) => [
+      { kind: 'database-plan', plan: { name: 'Standard_E64ds_v4', ram, price: { amount: '6.4' } } },
+    ];
+    expect(await itemsOf([server('Business Critical Edsv4', PER_CORE)])).toMatchObject(plan(256));
+    const productName = 'Azure Database for PostgreSQL Flexible Server Memory Optimized Edsv4 Series Compute';
+    const rows = [server('', PER_CORE, { productName })];
+    expect(await itemsOf(rows, 1, 'PostgreSQL')).toMatchObject(plan(432));
+  });
 
   it.each([
     [

@@ -62,6 +62,12 @@ export interface Size {
   readonly memory: number;
 }
 
+/**
+ * GiB of memory of a server that has less than the machine of its size, by engine and size.
+ * Source: https://learn.microsoft.com/azure/postgresql/flexible-server/concepts-limits.
+ */
+const LESS_MEMORY: Readonly<Record<string, number>> = { 'postgresql Standard_E64ds_v4': 432 };
+
 /** Prices in one region. */
 interface Priced {
   readonly regionCode: string;
@@ -173,7 +179,8 @@ function addPlans(
       return;
     }
     const price = { amount: found, per: 'hour', currency: 'USD' } as const;
-    prices.addPlan(regionCode, { engine, name, nodes: 1, cpu, ...memory(gib, 'GiB'), storage: 0, price });
+    const size = memory(LESS_MEMORY[`${engine} ${name}`] ?? gib, 'GiB');
+    prices.addPlan(regionCode, { engine, name, nodes: 1, cpu, ...size, storage: 0, price });
   };
   const amounts = new Map<number, string>();
   for (const [vcores, each] of rows) {
