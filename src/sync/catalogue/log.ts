@@ -60,13 +60,17 @@ export async function recordChanges(
 const stockOf = (reason: Column): SQL =>
   sql`case when ${reason} is null then 'available' when ${reason} = 'sold_out' then 'sold_out' end`;
 
+const { machineId: CHANGED, changedAt: AT, after: AFTER } = machineAvailability;
+/** A change at the time of an earlier one, e.g. the end of a source in the millisecond of its run, continues that one. */
+const CONTINUES = sql`on conflict (${nameOf(CHANGED)}, ${nameOf(AT)}) do update set ${nameOf(AFTER)} = excluded.${nameOf(AFTER)}`;
+
 /** Records the diff's changes of the stock of stored machines. */
 export async function recordStock(db: ConnectionDatabase, { now }: ChangedBy): Promise<void> {
   const before = sql`case when ${d.wasPublished} then 'available' when ${d.wasSoldOut} then 'sold_out' end`;
   const after = stockOf(d.excludedReason);
   await db.execute(sql`
     ${insertInto(machineAvailability, { machineId: d.machineId, changedAt: now, before, after })}
-    from ${d} where not ${d.isNew} and ${before} is distinct from ${after}`);
+    from ${d} where not ${d.isNew} and ${before} is distinct from ${after} ${CONTINUES}`);
 }
 
 /** Returns an insert of the end of the stock of machines that leave the lists. @param machine an alias: its rows have the state before */
@@ -74,7 +78,7 @@ export function endOfStock(machine: PgTable & Record<'id' | 'excludedReason', Co
   const before = stockOf(machine.excludedReason);
   return sql`
     ${insertInto(machineAvailability, { machineId: machine.id, changedAt: now, before, after: null })}
-    from ${sql.identifier(getTableName(machine))} where ${before} is not null`;
+    from ${sql.identifier(getTableName(machine))} where ${before} is not null ${CONTINUES}`;
 }
 
 const secondsOf = (time: Column | SQL): SQL => sql`floor(extract(epoch from ${time}))::bigint`;

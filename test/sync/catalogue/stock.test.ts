@@ -111,6 +111,14 @@ describe('changes of stock', () => {
     expect((await stored('steady')).stock).toBeNull();
   });
 
+  it('at one time are one row: a source may be retired in the millisecond of its run', async () => {
+    await run('available');
+    await run('sold_out');
+    await retireSource(scene.store, 'acme', '2026-01-01T02:00:00Z', OPERATOR);
+    expect(await changes()).toEqual(['2: available → null']);
+    expect(await periods()).toEqual(['available 1–2']);
+  });
+
   it('are none of a machine that only clusters name, until a catalogue lists it', async () => {
     await run('absent');
     await scene.organization('org');
