@@ -83,8 +83,9 @@ function lifecycleKind(
       const others = [...cycles.values()].map((cycle) => ({ kind: 'cycle', cycle }));
       const worst = sampleOfClusters(previewOf(changes, undefined));
       const staged = sql`select null::jsonb, 0 where false`;
-      const pattern = `${broken.map(({ detail }) => detail).join('; ')}: a new policy, or a broken list?`;
-      await holdBatch(db, run, { broken, pattern, readAt, rejected, worst, others, staged, times: [] });
+      const findPattern = async () =>
+        `${broken.map(({ detail }) => detail).join('; ')}: a new policy, or a broken list?`;
+      await holdBatch(db, run, { broken, findPattern, readAt, rejected, worst, others, staged, times: [] });
       return undefined;
     },
 

@@ -22,7 +22,6 @@ import {
   type SyncResult,
   syncBatch,
 } from '../pipeline.ts';
-import { patternOrNone } from '../runs/hold.ts';
 import { unmodifiedRegions } from '../validators.ts';
 import { countRows, countSizes, groupPrices } from './batch-facts.ts';
 import { checkPrices } from './check-prices.ts';
@@ -128,7 +127,7 @@ function catalogueKind(
     async hold(db, run, compared, { broken, readAt }) {
       const { staged, regions, rejectedWithoutJumps: rejected } = compared;
       const worst = sampleOfMachines(await cataloguePreview(db, SAMPLE_ROWS), pricing.currency);
-      const pattern = await patternOrNone(db, async () =>
+      const findPattern = async () =>
         patternOf({
           owner: provider.name,
           known: compared.diff.known,
@@ -144,12 +143,11 @@ function catalogueKind(
             termsLost: compared.diff.termsLost,
             plansGone: compared.plans.gone.length,
           },
-        }),
-      );
+        });
       const { asOf, regionPrices, databasePlans, unreadItems } = staged;
       const notRead = unreadItems.size > 0 ? [{ kind: 'unread-prices', items: [...unreadItems] }] : [];
       const others = [...regionPrices, ...databasePlans, ...notRead];
-      await holdCatalogue(db, run, { broken, pattern, readAt, rejected, worst, regions, asOf, others });
+      await holdCatalogue(db, run, { broken, findPattern, readAt, rejected, worst, regions, asOf, others });
       return undefined;
     },
 

@@ -21,7 +21,6 @@ import {
   type SyncResult,
   syncBatch,
 } from '../pipeline.ts';
-import { patternOrNone } from '../runs/hold.ts';
 import { countRows } from './batch-facts.ts';
 import { holdClusters, saveClusters } from './held-items.ts';
 import { type ClusterDiff, matchClusters, rejectUnusable, setRemovalAside } from './match.ts';
@@ -98,7 +97,7 @@ function clusterKind(
       const { rejected } = compared;
       // The whole batch is held: its approval removes the missing clusters.
       const worst = sampleOfClusters(await clusterPreview(db, SAMPLE_ROWS));
-      const pattern = await patternOrNone(db, async () =>
+      const findPattern = async () =>
         patternOf({
           owner: sourceId,
           known: compared.diff.known,
@@ -106,9 +105,8 @@ function clusterKind(
           broken,
           rejected: groupReasons(rejected),
           ...(await countRows(db, sourceId)),
-        }),
-      );
-      await holdClusters(db, run, { broken, pattern, readAt, rejected, worst });
+        });
+      await holdClusters(db, run, { broken, findPattern, readAt, rejected, worst });
       if (broken.some(({ guard }) => guard !== 'removed')) return undefined;
       return { ...compared, diff: { ...compared.diff, ...(await setRemovalAside(db)) } };
     },

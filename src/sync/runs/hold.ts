@@ -11,8 +11,8 @@ import type { Run } from './run.ts';
 /** What each kind of batch states when it is held. */
 export interface HeldParts {
   readonly broken: readonly { guard: string }[];
-  /** What kind of change it is, from `patternOf`. */
-  readonly pattern: string;
+  /** Returns what kind of change it is, from `patternOf`. It reads only, and may fail. */
+  readonly findPattern: () => Promise<string>;
   readonly readAt: string;
   readonly rejected: readonly RejectedKey[];
   readonly worst: HeldSample;
@@ -37,13 +37,10 @@ export interface HeldContent extends HeldParts {
 /** Seconds for each statement that counts what a held batch would change. The provider's rows are locked meanwhile. */
 const COUNTING_SECONDS = 20;
 
-/**
- * Returns the sentence that `find` makes, or that there is none: a batch is held in any case. The savepoint also ends the limit of time.
- * @param find reads only
- */
+/** Returns the sentence that `find` makes, or that there is none: a batch is held in any case. The savepoint also ends the limit of time. */
 export async function patternOrNone(
   db: ConnectionDatabase,
-  find: () => Promise<string>,
+  find: HeldParts['findPattern'],
   seconds = COUNTING_SECONDS,
 ): Promise<string> {
   await db.execute(sql`savepoint counting`);
@@ -60,8 +57,9 @@ export async function patternOrNone(
 export async function holdBatch(
   db: ConnectionDatabase,
   run: Run,
-  { broken, pattern, readAt, worst, rejected, others: items, staged, times }: HeldContent,
+  { broken, findPattern, readAt, worst, rejected, others: items, staged, times }: HeldContent,
 ): Promise<void> {
+  const pattern = await patternOrNone(db, findPattern);
   const others = [...items, ...rejectedItems(rejected)];
   const content = sql`(
     select value as item, ordinality as position from ${elements(others)}
@@ -123,7 +121,12 @@ const rejectedItems = (rejected: readonly RejectedKey[]) =>
 async function newBatch(
   db: ConnectionDatabase,
   run: Run,
-  { broken, pattern, readAt, worst }: Omit<HeldParts, 'rejected'>,
+  {
+    broken,
+    pattern,
+    readAt,
+    worst,
+  }: Pick<HeldParts, 'broken' | 'readAt' | 'worst'> & { readonly pattern: string },
 ): Promise<number> {
   const guards = [...new Set(broken.map(({ guard }) => guard))];
   const latest = db
