@@ -260,9 +260,9 @@ describe('the published package', () => {
       expect(declarations.reduce((sum, { size }) => sum + size, 0)).toBeLessThan(30_000);
     });
 
-    it('takes at most 3 MB, and 120 MB with its dependencies', async () => {
+    it('takes at most 3.2 MB, and 120 MB with its dependencies', async () => {
       expect(packed.size).toBeGreaterThan(1_000_000);
-      expect(packed.size).toBeLessThanOrEqual(3_000_000);
+      expect(packed.size).toBeLessThanOrEqual(3_200_000);
       const folders = installed().map((path) => join(ROOT, path));
       const { stdout } = await run('du', ['-skc', ...folders]);
       const kilobytes = Number(/(\d+)\s+total/.exec(stdout)?.[1]);
