@@ -138,7 +138,7 @@ function* fileOf(
     const lower = name
       .toLowerCase()
       .replaceAll('_', '-')
-      .replaceAll(/[-.]*\.[-.]*/g, '.');
+      .replaceAll(/[-.]+/g, (signs) => (signs.includes('.') ? '.' : signs));
     let own = `fleetbook-${region}-${capacity}-${lower}`;
     while (names.has(own)) own += `-${i + 1}`;
     names.add(own);
