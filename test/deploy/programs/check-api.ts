@@ -46,6 +46,7 @@ async function knownParameters(get: (path: string) => Promise<Response>): Promis
           // Few providers have plans of databases.
           'databases/{id}': databases[0]?.id.toString(),
           slug: cluster.slug,
+          ids: `${machine.id}`,
           cpu: '1',
           ram: '1',
         };
@@ -54,9 +55,12 @@ async function knownParameters(get: (path: string) => Promise<Response>): Promis
   throw new Error('there is no published machine, or no cluster of this organization');
 }
 
+/** It answers for two providers, which the checked catalogue may not have. */
+const KARPENTER = '/v1/exports/karpenter.yaml';
+
 /** Returns the path with its parameters; undefined if a required one is not known. */
 function addressOf(path: string, { get }: Documented, known: Known): string | undefined {
-  let missing = false;
+  let missing = path === KARPENTER;
   const value = (name: string) => {
     missing ||= known[name] === undefined;
     return encodeURIComponent(known[name] ?? '');
