@@ -53,6 +53,8 @@ export interface Measured {
   readonly locksLost: number;
 }
 
+const CLAIMED_WITHIN_MS = 5000;
+
 process.stdout.write(`${JSON.stringify(await measure(JSON.parse(process.argv[2] ?? '') as Task))}\n`);
 
 async function measure(task: Task): Promise<Measured> {
@@ -157,8 +159,6 @@ async function syncAsJob(
   if (!sync || !published) throw new Error('the job ended without a sync');
   return { sync, publish: published, outcome, rssBefore, locksLost };
 }
-
-const CLAIMED_WITHIN_MS = 5000;
 
 /** Claims the slot of this second. The sync before may have it still; slots are stored in seconds. */
 async function claimNow({ store }: ReturnType<typeof composeWorker>, schedule: string) {
