@@ -28,7 +28,7 @@ export const FEATURES: readonly Feature[] = [
     commands: [{ names: ['databases'], load: () => import('../features/databases/commands.ts') }],
   },
   {
-    // What clusters run, and until when it is supported.
+    // Engines and versions of clusters, and the ends of their support.
     name: 'lifecycle',
     read: async () => (await import('../features/lifecycle/routes.ts')).readLifecycle,
   },

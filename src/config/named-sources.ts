@@ -43,7 +43,7 @@ export type NamedSource =
 /** The only source of clusters that needs no file. Its id is the prefix of its variables. */
 const CLUSTERS_SOURCE = { id: 'clusters', adapter: 'json' } as const;
 const RATES_SOURCE = 'exchange-rates';
-/** Read only if its address is set: nobody else is asked without a reason that an operator names. */
+/** A worker reads it only if an operator sets its address. */
 const LIFECYCLES_SOURCE = 'lifecycles';
 
 /** Each of these variables creates the default source of an adapter. */

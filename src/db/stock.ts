@@ -53,7 +53,7 @@ export async function readStock(db: Database, machineId: number): Promise<Stored
   return row;
 }
 
-/** Returns the periods in which the machine was in a list, the newest first. */
+/** Returns when the machine was in a list: periods, the newest first. */
 export function stockPeriods({ stock, createdAt, changes }: StoredStock): StockPeriod[] {
   const periods: StockPeriod[] = [];
   const add = (state: Stock | null, from: string, to: string | null) => {

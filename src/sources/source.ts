@@ -141,7 +141,7 @@ export interface JsonRequest {
 
 export type RatesReading = (ReferenceRates & { readonly validator?: Validator }) | Unmodified;
 
-/** A release cycle, or a row that is not one. */
+/** A release cycle, or a rejected row. */
 export type CycleItem = { readonly kind: 'cycle'; readonly cycle: Cycle } | RejectedRow;
 
 export interface StreamAnswer {

@@ -114,7 +114,7 @@ function lifecycleKind(
   };
 }
 
-/** A row has nine parameters, of which a statement has at most 65,535. */
+/** A row has nine parameters, and a statement has at most 65,535. */
 const ROWS_AT_ONCE = 1000;
 
 async function deleteCycles(

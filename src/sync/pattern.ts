@@ -11,7 +11,7 @@ export const SAME_FACTOR = 0.01;
 /** A pattern fits at least this share of the rows that it is about, and so many rows. */
 const MOST = 0.9;
 const FEWEST = 3;
-/** The question of the largest part stands for the whole batch from this share of all changed rows on. */
+/** A part with at least this share of all changed rows gives the question of the whole batch. */
 const MAIN = 0.8;
 const PARTS = 3;
 export const NAMED = 3;
@@ -47,7 +47,7 @@ interface CatalogueFacts {
 
 export interface GoneRows {
   readonly rows: number;
-  /** Places that lose all that is known of them, by kind. */
+  /** Places that lose all of their known rows, by kind. */
   readonly places: readonly Places[];
   readonly twins: readonly Twins[];
   readonly prefix: Prefix;
@@ -55,7 +55,7 @@ export interface GoneRows {
 
 export interface AddedRows {
   readonly rows: number;
-  /** Regions of which nothing is known. */
+  /** Regions without a known row. */
   readonly places: Places;
   readonly prefix: Prefix;
 }
@@ -198,7 +198,7 @@ function partsOfRows(facts: BatchFacts): Part[] {
   ];
 }
 
-/** No guard counts sold-out machines. Zero prices and changed sizes are parts of their own. */
+/** No guard counts sold-out machines. Zero prices and changed sizes are separate parts. */
 const NO_REASONS: readonly string[] = [
   ...['sold_out', 'zero_price'],
   ...['fractional_memory', 'over_cpu_limit', 'over_ram_limit', 'over_ram_per_cpu_limit'],

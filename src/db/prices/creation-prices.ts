@@ -29,7 +29,7 @@ export const organizationsWithoutCreationPrices = (sourceId: string, now: string
  * @returns the organizations of changed clusters
  */
 export async function storeCreationPrices(db: Database, condition: SQL, now: string): Promise<number[]> {
-  // The time from which a provider keeps prices is that of the new price: the one before it counts.
+  // The new price begins at the time of the rule, so the price before it counts.
   const inForce = (table: string) => sql`
     left join lateral (
       select h.* from ${sql.raw(table)} h where h.machine_id = o.machine_id

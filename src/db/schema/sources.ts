@@ -122,7 +122,7 @@ export const heldBatches = pgTable(
       .notNull()
       .references(() => syncRuns.id),
     broken: c.jsonb('broken').notNull(),
-    /** What kind of change it is, as one sentence for operators. */
+    /** One sentence for operators that states the kind of change. */
     pattern: c.text('pattern').notNull(),
     worst: c.jsonb('worst').$type<HeldSample>().notNull(),
     status: c

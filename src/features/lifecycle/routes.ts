@@ -1,4 +1,4 @@
-/** What clusters run, and until when it is supported. */
+/** Engines and versions of clusters, and the ends of their support. */
 import type { ReaderContext, ReaderPart } from '../../app/feature.ts';
 import { ENGINES } from '../../domain/engine.ts';
 import { LIFECYCLE_DAYS } from '../../domain/lifecycle.ts';

@@ -32,7 +32,7 @@ const Shape = z.object({
   bundleMemoryQty: quantity.nullish(),
   gpuQty: count.nullish(),
   processorType: words.optional().catch(undefined),
-  /** Whether the shape has preemptible capacity. */
+  /** True if the shape has preemptible capacity. */
   allowPreemptible: z.unknown().optional(),
   products: z.array(Part).min(1, { error: 'must have at least one entry' }),
 });

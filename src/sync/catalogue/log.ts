@@ -83,7 +83,7 @@ export function endOfStock(machine: PgTable & Record<'id' | 'excludedReason', Co
 
 const secondsOf = (time: Column | SQL): SQL => sql`floor(extract(epoch from ${time}))::bigint`;
 
-/** Returns `machines.stock` of a new machine: null stands for one that can be ordered since its first read. */
+/** Returns `machines.stock` of a new machine: null if it can be ordered since its first read. */
 export const firstStock = ({ isSoldOut }: typeof d, now: string): SQL =>
   sql`case when ${isSoldOut} then array[${secondsOf(sql`${now}::timestamptz`)}] end`;
 

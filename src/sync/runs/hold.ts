@@ -34,7 +34,7 @@ export interface HeldContent extends HeldParts {
   readonly times: readonly object[];
 }
 
-/** Seconds for each statement that counts what a held batch would change. The provider's rows are locked meanwhile. */
+/** Seconds for each statement that counts what a held batch would change. The provider's rows are locked during this time. */
 const COUNTING_SECONDS = 20;
 
 /** Returns the sentence that `find` makes, or that there is none: a batch is held in any case. The savepoint also ends the limit of time. */

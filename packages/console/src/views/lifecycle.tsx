@@ -1,4 +1,4 @@
-/** What the clusters of all organizations run, and until when it is supported. */
+/** Engines and versions of all organizations' clusters, and the ends of their support. */
 
 import { isEnding } from '../../../../src/domain/lifecycle.ts';
 import type {

@@ -149,7 +149,7 @@ export interface ExcludedAnswer extends Pick<ExcludedMachines, 'total' | 'rows'>
   readonly reasons: readonly (ExcludedMachines['reasons'][number] & { readonly meaning: string })[];
 }
 
-/** What clusters of one provider run, and until when it is supported. */
+/** A version of an engine at one provider, and the end of its support. */
 export interface VersionRow extends RunningVersion {
   readonly lifecycle: Lifecycle;
 }

@@ -9,7 +9,7 @@ import type { ConsoleContext } from './context.ts';
 /** Clusters that a row names. */
 const NAMED = 3;
 
-/** What the clusters of all organizations run, and until when it is supported. */
+/** Engines and versions of all organizations' clusters, and the ends of their support. */
 export function addLifecycle(api: FastifyInstance, { db }: ConsoleContext): void {
   api.get('/lifecycle', async (request): Promise<LifecycleAnswer> => {
     const { query } = request;
