@@ -93,6 +93,9 @@ export function byEngine(cycles: readonly Cycle[]): CyclesOfEngines {
   return Map.groupBy(named, ({ cycle }) => cycle.engine);
 }
 
+/** Returns the day of a time in UTC, `YYYY-MM-DD`, as `lifecycleOf` takes it. */
+export const dayOf = (time: Date): string => time.toISOString().slice(0, 10);
+
 /**
  * Returns the end of a cluster's version. A day that the provider states has priority, since the provider ends its own service by
  * it, earlier or later than the community.
@@ -176,6 +179,11 @@ export const LIFECYCLE_DAYS = { least: 0, most: 3650, standard: 180 } as const;
 /** Returns true for a version that has ended, or ends within the days. */
 export function isEnding({ state, daysLeft }: Lifecycle, within: number = LIFECYCLE_DAYS.standard): boolean {
   return state === 'ended' || (daysLeft !== null && daysLeft <= within);
+}
+
+/** Returns the name of who states the end: the provider of the cluster, or endoflife.date. */
+export function nameOfStater(statedBy: Lifecycle['statedBy'], provider: string): string | null {
+  return statedBy === 'lifecycles' ? 'endoflife.date' : statedBy && provider;
 }
 
 /** Orders what needs attention first: ended, then by the end, then unknown, then without an announced end. */

@@ -4,9 +4,11 @@ import { type RunningCluster, runningClusters, storedLifecycles } from '../../db
 import { Slice } from '../../domain/event-loop.ts';
 import {
   type Cycle,
+  dayOf,
   isEnding,
   type Lifecycle,
   lifecycleOf,
+  nameOfStater,
   PRODUCTS,
   urgency,
 } from '../../domain/lifecycle.ts';
@@ -50,7 +52,7 @@ interface Judged {
 export function lifecycleAnswers({ documents, now = Date.now }: LifecycleOptions) {
   /** Reads clusters with their lifecycles. All statements see the same state of the database. */
   async function read(organizationId: number, slug?: string) {
-    const today = new Date(now()).toISOString().slice(0, 10);
+    const today = dayOf(new Date(now()));
     const { clusters, stored, marks } = await documents.postgres(
       (client) =>
         inOrganization(databaseOn(client), organizationId, async (db) => {
@@ -133,7 +135,7 @@ function detailsDocument({ cluster, lifecycle }: Judged): ClusterDetailsDocument
     state,
     end_of_life: endOfLife,
     days_left: daysLeft,
-    stated_by: statedBy === 'lifecycles' ? 'endoflife.date' : statedBy && provider.name,
+    stated_by: nameOfStater(statedBy, provider.name),
     cycle: cycle && cycleDocument(cycle),
     reason,
   };

@@ -19,7 +19,7 @@ import { alerts } from '../../db/schema.ts';
 import type { SourceStatus } from '../../db/sources.ts';
 import { dirtyDocumentCounts } from '../../db/versions.ts';
 import type { Condition } from '../../domain/alert.ts';
-import { isEnding, type Lifecycle, lifecycleOf } from '../../domain/lifecycle.ts';
+import { dayOf, isEnding, type Lifecycle, lifecycleOf } from '../../domain/lifecycle.ts';
 import { RETIREMENT_NOTICE_DAYS } from '../../domain/machine.ts';
 import { timeInWords } from '../../domain/machine-facts.ts';
 import type { Pause } from '../../domain/source.ts';
@@ -218,7 +218,7 @@ interface EndingVersion {
 /** Returns a condition for each version whose support ends soon, or has ended, while clusters run it. */
 async function findEndingVersions(db: Database, now: Date): Promise<Condition[]> {
   const { cycles } = await storedLifecycles(db);
-  const today = now.toISOString().slice(0, 10);
+  const today = dayOf(now);
   const ending = (await runningVersions(db, NAMED)).flatMap((running): EndingVersion[] => {
     const lifecycle = lifecycleOf(running, cycles, today);
     if (!isEnding(lifecycle)) return [];

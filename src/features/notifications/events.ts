@@ -13,7 +13,7 @@ import {
   type SeenState,
   type WEBHOOK_EVENTS,
 } from '../../db/schema.ts';
-import { isEnding, LIFECYCLE_DAYS, lifecycleOf } from '../../domain/lifecycle.ts';
+import { dayOf, isEnding, LIFECYCLE_DAYS, lifecycleOf, nameOfStater } from '../../domain/lifecycle.ts';
 import {
   type BookForTerm,
   bookForTerm,
@@ -488,12 +488,12 @@ async function endingClusters(
   now: Date,
 ): Promise<{ readonly clusters: readonly EndingCluster[]; readonly seen: readonly string[] }> {
   const { cycles } = await storedLifecycles(db);
-  const today = now.toISOString().slice(0, 10);
+  const today = dayOf(now);
   const ending = (await runningClusters(db, organizationId)).flatMap((cluster) => {
     const lifecycle = lifecycleOf(cluster, cycles, today);
-    const { state, endOfLife } = lifecycle;
+    const { state, endOfLife, statedBy } = lifecycle;
     if (state === 'unknown' || !isEnding(lifecycle)) return [];
-    const by = lifecycle.statedBy === 'provider' ? cluster.provider.name : 'endoflife.date';
+    const by = nameOfStater(statedBy, cluster.provider.name);
     return [{ cluster, state, endOfLife, by, key: `${cluster.id} ${state} ${endOfLife ?? ''}` }];
   });
   const known = new Set(before);

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Database } from '../../../db/connection/connect.ts';
 import { storedLifecycles } from '../../../db/lifecycles.ts';
 import { ENGINES, isEngine } from '../../../domain/engine.ts';
-import { lifecycleOf } from '../../../domain/lifecycle.ts';
+import { dayOf, lifecycleOf } from '../../../domain/lifecycle.ts';
 import { choiceOf, idOf, integerOf, NotFound, textOf, windowOf } from '../../../ops/parameters.ts';
 import { clusterHistory } from '../queries/changes.ts';
 import {
@@ -45,7 +45,7 @@ export function addClusters(api: FastifyInstance, { db }: ConsoleContext): void 
     if (!cluster) throw new NotFound(`there is no cluster ${id}`);
     const cost = await costOfCluster(db, cluster.organizationId, id);
     const { cycles } = await storedLifecycles(db);
-    const lifecycle = lifecycleOf(cluster, cycles, new Date().toISOString().slice(0, 10));
+    const lifecycle = lifecycleOf(cluster, cycles, dayOf(new Date()));
     return { cluster, lifecycle, cost, history: history.slice(0, limit), hasOlder: history.length > limit };
   });
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { runningVersions, storedLifecycles } from '../../../db/lifecycles.ts';
-import { isEnding, LIFECYCLE_DAYS, lifecycleOf, urgency } from '../../../domain/lifecycle.ts';
+import { dayOf, isEnding, LIFECYCLE_DAYS, lifecycleOf, urgency } from '../../../domain/lifecycle.ts';
 import { choiceOf, integerOf, windowOf } from '../../../ops/parameters.ts';
 import type { LifecycleAnswer, VersionRow } from './answers.ts';
 import { engineOf } from './clusters.ts';
@@ -22,7 +22,7 @@ export function addLifecycle(api: FastifyInstance, { db }: ConsoleContext): void
       runningVersions(db, NAMED),
       storedLifecycles(db),
     ]);
-    const today = new Date().toISOString().slice(0, 10);
+    const today = dayOf(new Date());
     const rows = versions
       .filter((each) => engine === undefined || each.engine === engine)
       .map((each): VersionRow => ({ ...each, lifecycle: lifecycleOf(each, cycles, today) }));
