@@ -10,6 +10,9 @@ export const MACHINE_JSON = `json_build_object(
 
 export const IS_PUBLISHED = 'm.excluded_reason is null and m.retired_at is null';
 
+/** Machines `m` of a catalogue; clusters alone name the others. */
+export const IS_LISTED = `m.excluded_reason is distinct from 'unlisted'`;
+
 /** Machines `m` that nothing but their stock excludes. */
 export const HAS_NO_OTHER_REASON = `coalesce(m.excluded_reason, 'sold_out') = 'sold_out'`;
 

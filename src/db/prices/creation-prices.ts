@@ -1,6 +1,7 @@
 /** The price of a cluster's machine when the cluster was created. See docs/decisions/0103. */
 import type { Database } from '../connection/client.ts';
 import { type SQL, sql } from '../connection/drizzle.ts';
+import { IS_LISTED } from '../published-rows.ts';
 
 /**
  * The time whose price counts. Providers that leave existing machines alone since a time have changed the prices of all before it, so an
@@ -15,7 +16,7 @@ const outdated = (condition: SQL, now: string): SQL => sql`
   cross join lateral (select ${asOf(now)} as as_of) wanted
   where ${condition} and c.retired_at is null and (c.creation_as_of is distinct from wanted.as_of
     or c.creation_reason = 'not_listed' and exists (
-      select from machines m where m.id = c.machine_id and m.excluded_reason is distinct from 'unlisted'))`;
+      select from machines m where m.id = c.machine_id and ${sql.raw(IS_LISTED)}))`;
 
 /** Selects the organizations of the clusters of a source whose creation prices `storeCreationPrices` changes. */
 export const organizationsWithoutCreationPrices = (sourceId: string, now: string): SQL =>
@@ -43,14 +44,14 @@ export async function storeCreationPrices(db: Database, condition: SQL, now: str
       select c.id, c.machine_id, wanted.as_of, c.machine_since < wanted.as_of as is_last
       from ${outdated(condition, now)}
     ), found as (
-      select o.id, o.as_of, h.valid_from is not null as is_known, m.excluded_reason is not distinct from 'unlisted' as is_unlisted,
+      select o.id, o.as_of, h.valid_from is not null as is_known, ${sql.raw(IS_LISTED)} as is_listed,
         case when h.price > 0 and not ${hasEnded('h')} then h.price end as price,
         case when not ${hasEnded('t')} then (t.terms -> 'monthly_cap' ->> 'price')::numeric end as cap
       from o join machines m on m.id = o.machine_id ${inForce('machine_prices')} h on true ${inForce('machine_terms')} t on true
     )
     update clusters c set creation_as_of = found.as_of, creation_price = found.price,
       creation_cap = case when found.price is not null then found.cap end,
-      creation_reason = case when found.price is not null then null when found.is_unlisted then 'not_listed'
+      creation_reason = case when found.price is not null then null when not found.is_listed then 'not_listed'
         when not found.is_known then 'before_history' else 'no_price' end
     from found where c.id = found.id
     returning c.organization_id as "organizationId"`);

@@ -4,6 +4,7 @@ import { and, asc, eq, gt, isNull, lte, sql } from '../../db/connection/drizzle.
 import { array, type RowOf, rfc3339 } from '../../db/connection/statements.ts';
 import { runningClusters, storedLifecycles } from '../../db/lifecycles.ts';
 import { storedCurrency } from '../../db/prices/currency.ts';
+import { IS_PUBLISHED } from '../../db/published-rows.ts';
 import { recentStockFlips } from '../../db/runs/stock-flips.ts';
 import {
   feedChanges,
@@ -415,7 +416,7 @@ async function restockedMachines(
   const named = await db.execute<RowOf<NamedMachine>>(sql`
     select m.id, m.name, m.region_id as "regionId", r.provider_id as "providerId", p.name as provider, r.code as region,
       m.price::text as price, r.published_version >= r.version as "isPublished",
-      m.excluded_reason is null and m.retired_at is null as "isAvailable", (
+      ${sql.raw(IS_PUBLISHED)} as "isAvailable", (
         select ${rfc3339(sql`max(h.changed_at)`, 'us')} from machine_availability h
         where h.machine_id = m.id and h.after = 'available') as since
     from machines m join regions r on r.id = m.region_id join providers p on p.id = r.provider_id

@@ -4,6 +4,7 @@ import type { Database } from '../../db/connection/connect.ts';
 import { and, eq, getTableColumns, isNotNull, isNull, sql } from '../../db/connection/drizzle.ts';
 import { array, type RowOf, rfc3339 } from '../../db/connection/statements.ts';
 import type { Organization } from '../../db/organizations.ts';
+import { IS_LISTED } from '../../db/published-rows.ts';
 import { feedHead, machines, messages, organizations, organizationWebhooks } from '../../db/schema.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { type AlertMessage, bodyText, testMessage } from './alert-messages.ts';
@@ -125,7 +126,7 @@ export async function addWebhook(
 export async function unlistedOf(db: Database, ids: readonly number[]): Promise<number | undefined> {
   const rows = await db.execute<RowOf<{ id: number }>>(sql`
     select id from unnest(${array(ids, 'integer')}) with ordinality named (id, n)
-    where not exists (select from ${machines} where ${machines.id} = named.id and ${machines.excludedReason} is distinct from 'unlisted')
+    where not exists (select from ${machines} m where m.id = named.id and ${sql.raw(IS_LISTED)})
     order by n limit 1`);
   return rows[0]?.id;
 }

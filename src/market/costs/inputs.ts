@@ -6,7 +6,7 @@ import type { Database } from '../../db/connection/client.ts';
 import { type SQL, sql } from '../../db/connection/drizzle.ts';
 import { array, type RowOf, rfc3339 } from '../../db/connection/statements.ts';
 import { selectedFacts } from '../../db/machine-facts.ts';
-import { DISKS_AGGREGATE, IS_PUBLISHED } from '../../db/published-rows.ts';
+import { DISKS_AGGREGATE, IS_LISTED, IS_PUBLISHED } from '../../db/published-rows.ts';
 import type { ClusterDocument } from '../../domain/cluster.ts';
 import type { MemoryUnit } from '../../domain/machine.ts';
 import type { MachineFacts } from '../../domain/machine-facts.ts';
@@ -128,7 +128,7 @@ const BYTES = "(m.ram * case m.ram_unit when 'Binary' then 1073741824 else 10000
 const MACHINE =
   sql.raw(`m.id, m.name, m.region_id as "regionId", r.provider_id as "providerId", ${selectedFacts('m')},
   m.cpu, ceil(m.ram)::integer as ram, m.ram_unit as "ramUnit", ${BYTES} as bytes,
-  m.excluded_reason is distinct from 'unlisted' as "isListed", (${IS_PUBLISHED}) as "isPublished"`);
+  ${IS_LISTED} as "isListed", (${IS_PUBLISHED}) as "isPublished"`);
 
 /** The list price of a term, of `priced.price` and `priced.terms`. */
 function listPrice(term: PriceTerm): SQL {

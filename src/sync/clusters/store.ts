@@ -156,9 +156,10 @@ async function resolveMachines(db: ConnectionDatabase): Promise<void> {
 const NAME_OF_SHAPE = sql`'unlisted ' || ${d.cpu} || ' cpu ' || (${d.item} #>> '{machine,ram}') ||
   case ${d.ramUnit} when 'Binary' then ' GiB' else ' GB' end`;
 
+const isListed = sql`${machines.excludedReason} is distinct from 'unlisted'`;
+
 async function findMachines(db: ConnectionDatabase): Promise<void> {
   const fits = sql`(${machines.cpu}, ${machines.ram}, ${machines.ramUnit}) = (${d.cpu}, ${d.ram}, ${d.ramUnit})`;
-  const isListed = sql`${machines.excludedReason} is distinct from 'unlisted'`;
   const isThere = and(isNull(d.machineId), eq(machines.regionId, d.regionId));
   // An unlisted type counts only for the control plane that named it, so the shape must fit too.
   const isNamed = and(isThere, eq(machines.name, d.machineName), sql`(${isListed} or ${fits})`);
@@ -260,7 +261,7 @@ const createdBy = (now: string) => sql`least(${STATED.createdAt} at time zone 'U
 function machineTimes(now: string) {
   const isOther = sql`${d.machineId} is distinct from ${d.oldMachineId}`;
   const wasListed = sql`exists (
-    select from ${machines} where ${machines.id} = ${d.oldMachineId} and ${machines.excludedReason} is distinct from 'unlisted')`;
+    select from ${machines} where ${machines.id} = ${d.oldMachineId} and ${isListed})`;
   const isCorrected = sql`${STATED.createdAt} is distinct from ${clusters.createdAt}`;
   const isFirst = sql`${clusters.machineSince} <= ${clusters.createdAt} at time zone 'UTC'`;
   return {
