@@ -25,24 +25,19 @@ export function openSources(
   problems: string[],
 ): SourceConfig[] {
   return named.flatMap((source): SourceConfig[] => {
-    const { kind, id, schedule, maxAge, limits } = source;
-    if (kind === 'rates' || kind === 'lifecycles') {
+    const { id } = source;
+    if (source.kind === 'rates' || source.kind === 'lifecycles') {
       const url = env[environmentKey(id, 'url')] || source.adapter.baseUrl;
       if (!isHttpUrl(url))
         problems.push(
           `${environmentKey(id, 'url')} must be a URL that starts with http:// or https://; it is ${JSON.stringify(maskedAddress(url))}`,
         );
-      const opened = { id, url, credentials: NO_CREDENTIALS, schedule, maxAge, limits };
-      return [
-        source.kind === 'rates'
-          ? { kind: source.kind, adapter: source.adapter, ...opened }
-          : { kind: source.kind, adapter: source.adapter, ...opened },
-      ];
+      return [{ ...source, url, credentials: NO_CREDENTIALS }];
     }
     const common = open(source, settings, env, problems);
     if (!common) return [];
-    if (kind === 'catalogue') return [{ kind, adapter: source.adapter, ...common }];
-    const { adapter, entry } = source;
+    if (source.kind === 'catalogue') return [{ kind: source.kind, adapter: source.adapter, ...common }];
+    const { kind, adapter, entry } = source;
     const wrong = entry && contradictionIn(entry);
     if (wrong !== undefined) problems.push(`${settings.FLEETBOOK_CONFIG}: source "${id}": ${wrong}`);
     return [{ kind, adapter, rules: entry ? rulesIn(entry) : NO_RULES, ...common }];

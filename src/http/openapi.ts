@@ -98,7 +98,7 @@ function describe(
       200: {
         description: doc.summary,
         headers: { ...references('headers', Object.keys(HEADERS)), ...(doc.types && FILE_HEADERS) },
-        content: { ...contentOf(doc, mediaType, write), ...doc.otherContent },
+        content: { ...contentOf(doc, write, mediaType), ...doc.otherContent },
       },
       ...responseReferences([
         304,
@@ -121,8 +121,8 @@ function describe(
 
 function contentOf(
   { types, answers, example }: OperationDoc,
-  mediaType = 'application/json',
   write: Write,
+  mediaType = 'application/json',
 ): Schema {
   const schema = write(answers(CONTRACT_SCHEMAS));
   if (types) return Object.fromEntries(types.map((type) => [type, { schema }]));

@@ -34,7 +34,7 @@ import {
   positionIn,
   shownCost,
 } from './documents.ts';
-import { costHistory, type TimeSpan } from './history.ts';
+import { costHistory, type TimeSpan, withMicroseconds } from './history.ts';
 import type { AlternativesDocument } from './schemas.ts';
 
 export interface CostsOptions {
@@ -199,8 +199,7 @@ export function costsReader({ documents, catalogue, books, memoryLimit, now = Da
         const problem = beforeCreation(cluster, { ...span });
         if (problem) return problem;
         // A creation in the future counts as one of now.
-        const from =
-          span.from ?? earliest(cluster.createdAt, new Date(now()).toISOString().replace('Z', '000Z'));
+        const from = span.from ?? earliest(cluster.createdAt, withMicroseconds(now()));
         const prices = await readPriceHistory(db, machine.stored.id, from);
         const asked = { question, entries, span: { ...span, from } };
         const steps = costHistory(cluster, machine.stored, prices, asked);

@@ -78,7 +78,9 @@ function boundaries(
     : [...new Set([start, ...changes].filter(isInside))].sort();
 }
 
-const withMicroseconds = (time: string): string => new Date(time).toISOString().replace('Z', '000Z');
+/** Times of clusters and prices have microseconds, so that texts compare as times do. */
+export const withMicroseconds = (time: string | number): string =>
+  new Date(time).toISOString().replace('Z', '000Z');
 
 function priceAt(
   machine: StoredMachine,

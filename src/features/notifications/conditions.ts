@@ -203,9 +203,15 @@ async function findRetiringMachines(db: Database, now: Date): Promise<Condition[
   return machines.map(({ id, sourceId, provider, regionCode, name, retiresAt, clusters, first }) => ({
     kind: 'machine_retiring',
     subject: `${sourceId}/${regionCode}/${name}`,
-    summary: `${provider} ${Date.parse(retiresAt) <= now.getTime() ? 'retired' : 'retires'} ${name} in ${regionCode} on ${timeInWords(retiresAt)}, and ${clusters} ${noun(clusters, 'cluster')} ${clusters === 1 ? 'runs' : 'run'} on it: ${first.join(', ')}${clusters > first.length ? ', …' : ''}; move them to another machine`,
+    summary: `${provider} ${Date.parse(retiresAt) <= now.getTime() ? 'retired' : 'retires'} ${name} in ${regionCode} on ${timeInWords(retiresAt)}, and ${whoRun('on it', clusters, first)}; move them to another machine`,
     details: { machine: id, name, retiresAt, clusters, first },
   }));
+}
+
+/** Returns `2 clusters run on it: acme/a, acme/b`. */
+function whoRun(what: 'it' | 'on it', clusters: number, first: readonly string[]): string {
+  const verb = clusters === 1 ? 'runs' : 'run';
+  return `${clusters} ${noun(clusters, 'cluster')} ${verb} ${what}: ${first.join(', ')}${clusters > first.length ? ', …' : ''}`;
 }
 
 interface EndingVersion {
@@ -245,7 +251,7 @@ function endingVersion(subject: string, rows: readonly EndingVersion[]): Conditi
   return {
     kind: 'version_ending',
     subject,
-    summary: `the support of ${subject} ${hasEnded ? 'ended' : 'ends'}${when}, and ${clusters} ${noun(clusters, 'cluster')} ${clusters === 1 ? 'runs' : 'run'} it: ${first.join(', ')}${clusters > first.length ? ', …' : ''}; upgrade them`,
+    summary: `the support of ${subject} ${hasEnded ? 'ended' : 'ends'}${when}, and ${whoRun('it', clusters, first)}; upgrade them`,
     details: { endOfLife, hasEnded, clusters, first },
   };
 }
