@@ -27,7 +27,7 @@ export interface Cycle {
   /** Version numbers with points: `16`, `8.4`, `26.3`. */
   readonly name: string;
   readonly releasedOn: string | null;
-  /** End of the first phase, in which more than security fixes are released; null without such a phase, or without a date. */
+  /** End of the first phase, with more than security fixes; null without such a phase, or without a date. */
   readonly activeUntil: string | null;
   /** End of the community's support; null: none is announced, or it has passed on an unknown day. */
   readonly endOfLife: string | null;

@@ -10,8 +10,8 @@ export const STOCKS = ['available', 'sold_out'] as const;
 export type Stock = (typeof STOCKS)[number];
 
 /**
- * Returns the share of the last 30 days in which a machine could be ordered, to 3 decimals; of the time since the first of the
- * times if that is later. Only a machine that could be ordered all the time has 1, and only one that never could has 0.
+ * Returns for which share of the last 30 days a machine could be ordered, to 3 decimals. If the first of the times is later, the
+ * share counts from it. Only a machine that could be ordered all the time has 1, and only one that never could has 0.
  * @param times seconds since the epoch, ascending: when the machine was first listed, then each change. The state alternates, so
  * the one of today gives every earlier one. Empty: the state never changed.
  * @param now milliseconds since the epoch

@@ -48,7 +48,7 @@ export const listPrice = documented(z.number(), {
 export const availableShareSchema = documented(z.number().check(z.gte(0), z.lte(1)), {
   format: 'double',
   description:
-    'Share of the last 30 days in which the machine could be ordered, to 3 decimals; of the time since it was first listed if that is later. Only a machine that could be ordered all the time has 1',
+    'The machine could be ordered for this share of the last 30 days, to 3 decimals. For a younger machine, the time counts from its first listing. Only a machine that could be ordered all the time has 1',
 });
 const memoryUnit = documented(z.enum(['Binary', 'Decimal']), {
   description: 'Binary: GiB and TiB; Decimal: GB and TB',
@@ -167,7 +167,7 @@ export const problemSchema = named(
     ).optional(),
     scope: text('For `urn:fleetbook:problem:insufficient-scope`: the missing scope').optional(),
     created_at: text(
-      'For `urn:fleetbook:problem:before-creation`: when the cluster was created; `parameter` is the earlier time',
+      'For `urn:fleetbook:problem:before-creation`: the creation of the cluster; `parameter` names the earlier time',
     ).optional(),
     next: text(
       'For `urn:fleetbook:problem:cursor-gone`: the cursor to continue from after everything is listed again',

@@ -16,7 +16,7 @@ export type Problem = {
   readonly parameter?: string;
   /** @description For `urn:fleetbook:problem:insufficient-scope`: the missing scope */
   readonly scope?: string;
-  /** @description For `urn:fleetbook:problem:before-creation`: when the cluster was created; `parameter` is the earlier time */
+  /** @description For `urn:fleetbook:problem:before-creation`: the creation of the cluster; `parameter` names the earlier time */
   readonly created_at?: string;
   /** @description For `urn:fleetbook:problem:cursor-gone`: the cursor to continue from after everything is listed again */
   readonly next?: string;
@@ -265,7 +265,7 @@ export type SearchAnswer = {
     readonly available?: false;
     /**
      * Format: double
-     * @description Share of the last 30 days in which the machine could be ordered, to 3 decimals; of the time since it was first listed if that is later. Only a machine that could be ordered all the time has 1
+     * @description The machine could be ordered for this share of the last 30 days, to 3 decimals. For a younger machine, the time counts from its first listing. Only a machine that could be ordered all the time has 1
      */
     readonly available_share?: number;
     /**
@@ -366,7 +366,7 @@ export type FoundMachine = {
   readonly available?: false;
   /**
    * Format: double
-   * @description Share of the last 30 days in which the machine could be ordered, to 3 decimals; of the time since it was first listed if that is later. Only a machine that could be ordered all the time has 1
+   * @description The machine could be ordered for this share of the last 30 days, to 3 decimals. For a younger machine, the time counts from its first listing. Only a machine that could be ordered all the time has 1
    */
   readonly available_share: number;
   /**
@@ -1148,7 +1148,7 @@ export type MachineAvailability = {
   readonly available: boolean;
   /**
    * Format: double
-   * @description Share of the last 30 days in which the machine could be ordered, to 3 decimals; of the time since it was first listed if that is later. Only a machine that could be ordered all the time has 1
+   * @description The machine could be ordered for this share of the last 30 days, to 3 decimals. For a younger machine, the time counts from its first listing. Only a machine that could be ordered all the time has 1
    */
   readonly available_share: number;
   /** @description Newest first, at most the newest 1,000 changes. A gap between two periods means that the machine was withdrawn or retired */
@@ -1293,7 +1293,7 @@ export type ReleaseCycle = {
   readonly released_on: string | null;
   /**
    * Format: date
-   * @description End of the phase in which more than security fixes are released; null: there is none, or no end is announced
+   * @description End of the phase with more than security fixes; null: there is none, or no end is announced
    */
   readonly active_until: string | null;
   /**
@@ -1351,7 +1351,7 @@ export type ClusterDetails = {
   readonly end_of_life: string | null;
   /** @description Days from today in UTC to `end_of_life`, negative after it */
   readonly days_left: number | null;
-  /** @description Who states `end_of_life`: the name of the provider, which has priority, or `endoflife.date` */
+  /** @description Source of `end_of_life`: the name of the provider, which has priority, or `endoflife.date` */
   readonly stated_by: string | null;
   /** @description The release cycle of the version; null if none is known */
   readonly cycle: ReleaseCycle | null;
@@ -1389,7 +1389,7 @@ export type LifecyclePage = {
     readonly ended: number;
     /** @description Those whose version ends within the days */
     readonly ending: number;
-    /** @description Those whose end cannot be told */
+    /** @description Those with an unknown end */
     readonly unknown: number;
   };
   /** @description Ended and ending ones, the earliest first, then unknown ones; equal ones by slug */

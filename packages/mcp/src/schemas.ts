@@ -184,7 +184,7 @@ const machine = z.looseObject({
   available_share: z
     .number()
     .optional()
-    .describe('Share of the last 30 days in which it could be ordered; 1: all the time'),
+    .describe('It could be ordered for this share of the last 30 days; 1: all the time'),
   provider: z.looseObject({ id: z.int(), name: z.string() }),
   region: z.looseObject({ id: z.int(), name: z.string(), code: z.string() }),
 });

@@ -20,7 +20,7 @@ export interface CreationPrice {
 }
 
 /**
- * Returns whether the provider still charges this price at a time (ms). Reservations and spot machines have prices of their own. A price
+ * Returns whether the provider still charges this price at a time (ms). Reservations and spot machines have separate prices. A price
  * from before the rule does not count: the provider has changed it since, and the next run of the source replaces it.
  */
 export function isKept({ price, asOf, keptSince }: CreationPrice, term: PriceTerm, at: number): boolean {

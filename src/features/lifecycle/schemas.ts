@@ -13,7 +13,7 @@ const cycle = named(
     name: text('The releases that are supported together, e.g. `16` of PostgreSQL or `8.4` of MySQL'),
     released_on: date('First release; null: unknown'),
     active_until: date(
-      'End of the phase in which more than security fixes are released; null: there is none, or no end is announced',
+      'End of the phase with more than security fixes; null: there is none, or no end is announced',
     ),
     end_of_life: date('End of the community’s support, its last day; null: none is announced'),
     extended_until: date('End of the publisher’s paid support after that; null: there is none'),
@@ -45,7 +45,7 @@ export const clusterDetailsSchema = named(
     days_left: orNull(count('Days'), 'Days from today in UTC to `end_of_life`, negative after it'),
     stated_by: orNull(
       z.string(),
-      'Who states `end_of_life`: the name of the provider, which has priority, or `endoflife.date`',
+      'Source of `end_of_life`: the name of the provider, which has priority, or `endoflife.date`',
     ),
     cycle: orNull(cycle, 'The release cycle of the version; null if none is known'),
     reason: orNull(
@@ -70,7 +70,7 @@ export const lifecycleSchema = named(
         clusters: count('All clusters that meet the filter'),
         ended: count('Of them, those whose version has ended'),
         ending: count('Those whose version ends within the days'),
-        unknown: count('Those whose end cannot be told'),
+        unknown: count('Those with an unknown end'),
       }),
       { description: 'Of all pages' },
     ),
