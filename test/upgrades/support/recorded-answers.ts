@@ -24,8 +24,8 @@ const KEPT_HEADERS = [
   'content-disposition',
 ];
 
-/** Their values are opaque to clients: another release may give another one. */
-const OPAQUE = new Set(['version', 'next']);
+/** `version` and `next` are opaque to clients: another release may give another value. `today` is the day of the request. */
+const MAY_DIFFER = new Set(['version', 'next', 'today']);
 /** Texts for people, and the id of the request. */
 const OF_PROBLEMS = new Set(['detail', 'title', 'instance']);
 
@@ -110,7 +110,7 @@ export function differencesOf(before: RecordedAnswer, now: RecordedAnswer): stri
   );
   if (before.body === now.body) return headers;
   if (before.body.startsWith('sha256')) return [...headers, 'the bytes differ'];
-  const ignored = before.status >= 400 ? OF_PROBLEMS : OPAQUE;
+  const ignored = before.status >= 400 ? OF_PROBLEMS : MAY_DIFFER;
   return [...headers, ...lost(JSON.parse(before.body), JSON.parse(now.body), '', ignored)];
 }
 
