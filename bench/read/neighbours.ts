@@ -1,9 +1,10 @@
 /** `npm run bench -- read neighbours`: hot answers of one organization beside the work of another one. */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { openFilesProblem } from '../../src/app/open-files.ts';
 import { makeInThread } from '../../src/features/exports/job.ts';
 import { type Bar, median, shown, spread } from '../support/bar.ts';
-import { choice, count, flag, openStage, readOptions, report, say } from '../support/harness.ts';
+import { choice, count, flag, give, openStage, readOptions, report, say } from '../support/harness.ts';
 import { fetchAnswer } from './capture.ts';
 import { addClusters, fill, openPublisher, PROVIDER } from './fill.ts';
 import { startFleetbook } from './fleetbook.ts';
@@ -18,7 +19,7 @@ const { machines, clusters, streams, rounds, seconds, json, ...options } = readO
   `Hot answers of one organization while another one downloads files, searches a million machines, lists what 10,000 clusters cost, and
 follows 10,000 streams; each alone, and all together. The p99 of hot answers is compared with their own p99 without neighbours in
 the same round. A bare \`node:http\` on the load's core answers as many requests meanwhile: if it becomes as much slower, the machine
-is measured, and the result is "not measurable". Needs two file descriptors a stream (\`ulimit -n\`).`,
+is measured, and the result is "not measurable". Needs eight file descriptors a stream (\`ulimit -n\`), so 20,000 are enough for 2,400.`,
   {
     quick: flag('a tenth of all, and one round'),
     machines: count('machines', 1_000_000, { quick: 100_000, least: REGIONS, of: REGIONS }),
@@ -40,6 +41,14 @@ const WARM = 3000;
 /** Milliseconds between the start of the loads and the measurement. */
 const SETTLE_MS = 1500;
 type Kind = LoadTask['kind'];
+
+/** Half of the connections may be streams, and one token may have a quarter of these. */
+const connections = Math.max(1000, streams * 8);
+const problem = openFilesProblem({ MAX_CONNECTIONS: connections, POSTGRES_READS: 16 });
+if (problem)
+  give(
+    `${streams} streams of one token need ${connections} connections. Give fewer --streams, or raise \`ulimit -n\`.`,
+  );
 
 await using stage = await openStage();
 const { folder, redisUrl, sql, url } = stage;
@@ -68,8 +77,7 @@ const serve = stage.use(
       DATABASE_URL: url,
       REDIS_URL: redisUrl,
       MEMORY_LIMIT: '512000000',
-      // Half of them may be streams, and one token may have a quarter of these.
-      MAX_CONNECTIONS: String(Math.max(1000, streams * 8)),
+      MAX_CONNECTIONS: String(connections),
     },
     logFile,
     isWatched: options.watch,
