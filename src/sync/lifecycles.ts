@@ -15,6 +15,7 @@ import {
   sampleOfClusters,
 } from './clusters/preview.ts';
 import { emptyGuard, type Guard, type GuardLimits, shareGuard } from './guards.ts';
+import { NAMED } from './pattern.ts';
 import {
   type BatchKind,
   type Compared,
@@ -26,7 +27,7 @@ import {
   type SyncResult,
   syncBatch,
 } from './pipeline.ts';
-import { holdBatch } from './runs/hold.ts';
+import { type HeldParts, holdBatch } from './runs/hold.ts';
 import { saveItems } from './runs/undo.ts';
 
 interface LifecycleBatch {
@@ -77,14 +78,14 @@ function lifecycleKind(
     stage: () => stageCycles(items),
     confirm: (db) => db.$count(lifecycles, eq(lifecycles.sourceId, sourceId)),
     async lock() {},
-    compare: async (db, staged) => compared(staged, await readCycles(db, sourceId), limits),
+    compare: async (db, staged) => comparedCycles(staged, await readCycles(db, sourceId), limits),
 
-    async hold(db, run, { cycles, rejected, ...changes }, { broken, readAt }) {
+    async hold(db, run, compared, { broken, readAt }) {
+      const { cycles, rejected } = compared;
       const others = [...cycles.values()].map((cycle) => ({ kind: 'cycle', cycle }));
-      const worst = sampleOfClusters(previewOf(changes, undefined));
+      const worst = sampleOfClusters(previewOf(compared, undefined));
       const staged = sql`select null::jsonb, 0 where false`;
-      const findPattern = async () =>
-        `${broken.map(({ detail }) => detail).join('; ')}: a new policy, or a broken list?`;
+      const findPattern = async () => patternOf(broken, compared);
       await holdBatch(db, run, { broken, findPattern, readAt, rejected, worst, others, staged, times: [] });
       return undefined;
     },
@@ -155,7 +156,7 @@ async function stageCycles(items: AsyncIterable<CycleItem>): Promise<StagedCycle
 }
 
 /** A rejected row keeps its cycle. One without a name may be any cycle of its engine. */
-function compared(
+function comparedCycles(
   { cycles, rejected, seen }: StagedCycles,
   stored: readonly Cycle[],
   limits: GuardLimits,
@@ -169,9 +170,7 @@ function compared(
     return old !== undefined && changesOf(old, after).length > 0 ? [{ before: old, after }] : [];
   });
   const added = [...cycles.values()].filter((cycle) => !before.has(keyOf(cycle)));
-  const moved = changed.filter(
-    ({ before: old, after }) => old.endOfLife !== null && old.endOfLife !== after.endOfLife,
-  );
+  const moved = changed.filter(isMoved);
   const guards = lifecycleGuards(
     { known: stored.length, seen, gone: gone.length, rejected: rejected.length, moved: moved.length },
     limits,
@@ -190,6 +189,10 @@ function compared(
   };
 }
 
+/** The first end of a cycle is no other end. */
+const isMoved = ({ before, after }: ComparedCycles['changed'][number]): boolean =>
+  before.endOfLife !== null && before.endOfLife !== after.endOfLife;
+
 type Counts = Readonly<Record<'known' | 'seen' | 'gone' | 'rejected' | 'moved', number>>;
 
 /** Releases appear at any time, so no guard counts new cycles. */
@@ -203,6 +206,17 @@ function lifecycleGuards({ known, seen, gone, rejected, moved }: Counts, limits:
     share('redated', moved, known, removedShare, 'known rows have another end'),
     share('rejected', rejected, seen, rejectedShare, 'rows cannot be used'),
   ];
+}
+
+/** Returns what kind of change it is. The guards have the numbers. */
+function patternOf(broken: HeldParts['broken'], { gone, changed }: ComparedCycles): string {
+  if (broken.some(({ guard }) => guard === 'empty' || guard === 'rejected'))
+    return 'unusable releases: a changed format?';
+  const others = [...gone, ...changed.filter(isMoved).map(({ before }) => before)];
+  const engines = [...new Set(others.map(({ engine }) => engine))].sort();
+  const more = engines.length > NAMED ? ', …' : '';
+  const question = engines.length === 1 ? 'a new policy, or a broken list?' : 'a broken list?';
+  return `other releases of ${engines.slice(0, NAMED).join(', ')}${more}: ${question}`;
 }
 
 const FIELDS = [
