@@ -1,10 +1,20 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { decide, pendingBatches } from '../../src/db/held-batches.ts';
+import type { CatalogueItem } from '../../src/sources/source.ts';
 import { supersedeHeld } from '../../src/sync/runs/hold.ts';
 import { untilWaiting } from '../support/waiting.ts';
 import { cluster } from '../sync/clusters/rows.ts';
-import { OPERATOR, offers, region } from '../sync/scene.ts';
+import { databasePlan, OPERATOR, offers, region } from '../sync/scene.ts';
 import { type HeldScene, LINODE, openHeldScene } from './held-scene.ts';
+
+const storage = (regionCode: string, amount: string): CatalogueItem => ({
+  kind: 'region-price',
+  regionCode,
+  price: {
+    ...{ item: 'block_storage', name: 'volume', isDefault: true, unit: 'GB', per: 'month', currency: 'USD' },
+    tiers: [{ from: '0', amount }],
+  },
+});
 
 let scene: HeldScene;
 beforeAll(async () => {
@@ -73,6 +83,28 @@ describe('an operator who approves a held batch', () => {
     expect(await ages()).toEqual(
       ['linode', 'linode a', 'linode b'].map((of) => ({ of, at: '2026-01-01 02:00:00+00' })),
     );
+  });
+
+  it('keeps prices and plans of an unchanged region', async () => {
+    const validator = { url: 'http://upstream/a', etag: '"1"' };
+    const regionOf = (code: string) => [
+      region(code),
+      ...offers(code, 10),
+      storage(code, '0.04'),
+      databasePlan(code, 'small'),
+    ];
+    await scene.catalogue([...regionOf('a'), ...regionOf('b')], LINODE);
+    const stored = () => scene.sql`
+      select r.code, r.prices #>> '{0,source,tiers,0,amount}' as storage, count(d.id)::int as plans
+      from regions r left join database_plans d on d.region_id = r.id and d.retired_at is null group by r.id order by 1`;
+    const unmodified = { kind: 'unmodified', validator, regionCode: 'a' } as const;
+    await scene.catalogue([unmodified, region('b'), ...offers('b', 2), storage('b', '0.05')], LINODE);
+    const { id } = await scene.onlyPending();
+    expect(await approve(id)).toMatchObject({ outcome: 'changed', counts: { retired: 8 } });
+    expect(await stored()).toEqual([
+      { code: 'a', storage: '0.04', plans: 1 },
+      { code: 'b', storage: '0.05', plans: 0 },
+    ]);
   });
 
   it('does not move a newer time back', async () => {

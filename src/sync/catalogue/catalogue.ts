@@ -147,7 +147,9 @@ function catalogueKind(
       const { asOf, regionPrices, databasePlans, unreadItems } = staged;
       const notRead = unreadItems.size > 0 ? [{ kind: 'unread-prices', items: [...unreadItems] }] : [];
       const others = [...regionPrices, ...databasePlans, ...notRead];
-      await holdCatalogue(db, run, { broken, findPattern, readAt, rejected, worst, regions, asOf, others });
+      const unmodified = staged.validators.filter(({ kind }) => kind === 'unmodified');
+      const parts = { broken, findPattern, readAt, rejected, worst };
+      await holdCatalogue(db, run, { ...parts, regions, asOf, others, unmodified });
       return undefined;
     },
 

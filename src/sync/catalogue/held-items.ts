@@ -1,43 +1,52 @@
 /** A catalogue as the items of a held batch, in the shape that its adapter has read them. */
 import type { ConnectionDatabase } from '../../db/connection/connect.ts';
 import { alias, type Column, type SQL, type SQLWrapper, sql } from '../../db/connection/drizzle.ts';
-import { inCatalogue } from '../../db/connection/statements.ts';
+import { array, inCatalogue } from '../../db/connection/statements.ts';
 import type { BatchDecision } from '../../db/held-batches.ts';
 import { factsJson } from '../../db/machine-facts.ts';
 import { offeredTerms } from '../../db/prices/terms.ts';
 import { databasePlans, machines, regions } from '../../db/schema.ts';
+import type { ValidatorItem } from '../../sources/source.ts';
 import { type HeldParts, holdBatch, type StatedColumns, statedPrice } from '../runs/hold.ts';
 import type { Run } from '../runs/run.ts';
 import { saveItems } from '../runs/undo.ts';
+import { unmodifiedRegions } from '../validators.ts';
 import { stagedOffers } from './stage.ts';
 
 const d = alias(databasePlans, 'd');
 const m = alias(machines, 'm');
 const r = alias(regions, 'r');
 
-/** Stores the staged offers as a held batch. @param asOf times of regions; the whole source's time is in `readAt` */
+/**
+ * Stores the staged offers as a held batch. An unmodified region has none in it: its rows, prices and plans are those that are stored.
+ * @param asOf times of regions; the whole source's time is in `readAt`
+ */
 export async function holdCatalogue(
   db: ConnectionDatabase,
   run: Run,
   {
     regions,
     others: items,
+    unmodified,
     asOf,
     ...parts
   }: HeldParts & {
     readonly regions: ReadonlyMap<string, string>;
     /** Items of the kinds `region-price`, `database-plan` and `unread-prices`. */
     readonly others: readonly object[];
+    readonly unmodified: readonly ValidatorItem[];
     readonly asOf: ReadonlyMap<string | undefined, string>;
   },
 ): Promise<void> {
-  const others = [...[...regions].map(([code, name]) => ({ kind: 'region', code, name })), ...items];
+  const named = [...regions].map(([code, name]) => ({ kind: 'region', code, name }));
+  const others = [...named, ...items, ...unmodified];
   const times = [...asOf].flatMap(([regionCode, time]) =>
     regionCode === undefined ? [] : [{ kind: 'as-of', regionCode, time }],
   );
   const o = stagedOffers;
   const order = sql`${o.regionCode} collate "C", ${o.name} collate "C"`;
-  const staged = sql`select ${offerItem(o, o.regionCode, o.excludedReason)}, row_number() over (order by ${order}) from ${o}`;
+  const staged = sql`select ${offerItem(o, o.regionCode, o.excludedReason)}, row_number() over (order by ${order}) from ${o}
+    where not ${o.regionCode} = any(${array(unmodifiedRegions(unmodified), 'text')})`;
   await holdBatch(db, run, { ...parts, others, staged, times });
 }
 
