@@ -31,6 +31,7 @@ export interface RejectedKey {
   /** Adapters set none, see `rejectionCode`. */
   readonly code?: RejectionCode | undefined;
   readonly waits?: true | undefined;
+  readonly of?: 'database_plan' | undefined;
   readonly price?: SourcePrice | undefined;
 }
 

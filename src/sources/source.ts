@@ -72,6 +72,8 @@ export interface RejectedRow {
   readonly reason: string;
   /** The row waits for an operator to configure or create something. The guard does not count it as a broken row. */
   readonly waits?: true;
+  /** The row is of a payload with only these rows. */
+  readonly of?: ValidatorItem['of'];
 }
 
 /** A region that was not read completely: its stored machines and its freshness do not change. It counts as one unusable row. */
@@ -92,11 +94,18 @@ export interface Unmodified {
   readonly headers: Headers;
 }
 
+interface PayloadOfRows {
+  readonly validator: Validator;
+  readonly regionCode?: string;
+  /** The payload has only these rows; the machines of the region are in another one. */
+  readonly of?: 'database_plan';
+}
+
 export type ValidatorItem =
   /** After its rows are stored, the payload is read only if it has changed. Not for a payload that states other rows later. */
-  | { readonly kind: 'validator'; readonly validator: Validator; readonly regionCode?: string }
+  | (PayloadOfRows & { readonly kind: 'validator' })
   /** The stored rows come from this payload. They do not change, and count as seen. */
-  | { readonly kind: 'unmodified'; readonly validator: Validator; readonly regionCode?: string };
+  | (PayloadOfRows & { readonly kind: 'unmodified' });
 
 /** The freshness that the upstream states, RFC 3339, of one region or of the whole source. Default: the time of the run. */
 export interface DataTime {

@@ -48,10 +48,13 @@ export function isUnmodified(validators: readonly ValidatorItem[]): boolean {
   return validators.some(({ kind, regionCode }) => kind === 'unmodified' && regionCode === undefined);
 }
 
-/** Returns the regions with an unmodified payload. Their stored rows stay. */
-export function unmodifiedRegions(validators: readonly ValidatorItem[]): string[] {
-  return validators.flatMap(({ kind, regionCode }) =>
-    kind === 'unmodified' && regionCode !== undefined ? [regionCode] : [],
+/** Returns the regions with an unmodified payload. Their stored rows stay. @param rows undefined: of machines */
+export function unmodifiedRegions(
+  validators: readonly ValidatorItem[],
+  rows?: ValidatorItem['of'],
+): string[] {
+  return validators.flatMap(({ kind, regionCode, of }) =>
+    kind === 'unmodified' && regionCode !== undefined && of === rows ? [regionCode] : [],
   );
 }
 
@@ -73,14 +76,17 @@ export async function saveValidators(
     await writeValidators(db, sourceId, '', []);
     return;
   }
-  const open = new Set<string | undefined>([
-    ...rejected.map(({ regionCode }) => regionCode),
-    ...(await regionsWithMissed(db, sourceId)),
-  ]);
+  const missed = await regionsWithMissed(db, sourceId);
+  const openOf = (rows: ValidatorItem['of']) => {
+    const regionCodes = rejected.filter(({ of }) => of === rows).map(({ regionCode }) => regionCode);
+    return new Set<string | undefined>(rows === undefined ? [...regionCodes, ...missed] : regionCodes);
+  };
+  const [openMachines, openPlans] = [openOf(undefined), openOf('database_plan')];
   // A row without a region may belong to any payload.
-  const settled = validators.filter(({ regionCode }) =>
-    regionCode === undefined ? open.size === 0 : !open.has(undefined) && !open.has(regionCode),
-  );
+  const settled = validators.filter(({ regionCode, of }) => {
+    const open = of === undefined ? openMachines : openPlans;
+    return regionCode === undefined ? open.size === 0 : !open.has(undefined) && !open.has(regionCode);
+  });
   await writeValidators(
     db,
     sourceId,

@@ -270,63 +270,83 @@ describe('one unchanged region of many', () => {
     expect((await here.machines()).filter((row) => row.missed_runs > 0 || row.retired)).toEqual([]);
   });
 
-  it('keeps its plans of databases if their file fails, and is then read again', async () => {
+  it('has plans of databases in a file of their own, which is read again alone', async () => {
     await using here = await scene({ hasDatabases: true });
-    const path = '/offers/v1.0/aws/AmazonRDS/current/region_index.json';
-    const region = (code: string, version: number) => [
-      code,
-      { regionCode: code, currentVersionUrl: `/rds/${code}/${version}` },
-    ];
-    const indexed = (version: number) => ({
-      json: { regions: Object.fromEntries([region('a', 1), region('b', version)]) },
-    });
-    const offer = (USD: string) => {
+    const PLANS = '/offers/v1.0/aws/AmazonRDS/current/region_index.json';
+    const indexes = (machines: readonly string[], plans: readonly string[]) => {
+      here.answer(INDEX, null, index(...machines));
+      const regions = plans.map((each) => [
+        each[0],
+        { regionCode: each[0], currentVersionUrl: `/rds/${each}` },
+      ]);
+      here.upstream.expect({ path: PLANS }, { json: { regions: Object.fromEntries(regions) } });
+    };
+    const offer = (etag: string, USD: string, size = 'micro', more: object = {}) => {
       const attributes = {
-        ...{ databaseEngine: 'MySQL', instanceType: 'db.t3.micro', deploymentOption: 'Multi-AZ' },
-        ...{ vcpu: '2', memory: '1 GiB', usagetype: 'Multi-AZUsage:db.t3.micro' },
+        ...{ databaseEngine: 'MySQL', instanceType: `db.t3.${size}`, deploymentOption: 'Multi-AZ' },
+        ...{ vcpu: '2', memory: '1 GiB', usagetype: 'Multi-AZUsage' },
       };
       const rate = { unit: 'Hrs', pricePerUnit: { USD } };
       const term = { effectiveDate: '2026-01-01T00:00:00Z', priceDimensions: { rate } };
-      const products = { P: { productFamily: 'Database Instance', attributes } };
-      return { json: { products, terms: { OnDemand: { P: { term } } } } };
+      const productFamily = 'Database Instance';
+      const products = { P: { productFamily, attributes }, ...more };
+      return { etag, raw: JSON.stringify({ products, terms: { OnDemand: { P: { term } } } }) };
     };
-    const plans = () => here.sql`
-      select r.code, d.engine, d.name, d.nodes, d.source_amount::float as amount, d.retired_at is not null as retired
-      from database_plans d join regions r on r.id = d.region_id order by r.code`;
-    const plan = { engine: 'mysql', name: 'db.t3.micro', nodes: 2, retired: false };
+    const plans = async () =>
+      (
+        await here.sql`
+          select r.code || ' ' || d.name || ' ' || d.source_amount::float as plan
+          from database_plans d join regions r on r.id = d.region_id where d.retired_at is null order by 1`
+      ).map(({ plan }) => plan);
 
-    here.answer(INDEX, null, index('a/1', 'b/1'));
-    here.answer('/a/1', null, file('"a1"', 'a', five));
-    here.answer('/b/1', null, file('"b1"', 'b', five));
-    here.upstream.expect({ path }, indexed(1));
-    for (const code of ['a', 'b']) here.upstream.expect({ path: `/rds/${code}/1` }, offer('0.034'));
+    indexes(['a/1', 'b/1'], ['a/1', 'b/1']);
+    for (const code of ['a', 'b']) {
+      here.answer(`/${code}/1`, null, file(`"${code}1"`, code, five));
+      here.answer(`/rds/${code}/1`, null, offer(`"p${code}1"`, '0.034'));
+    }
     expect(await here.run('aws')).toMatchObject({ outcome: 'changed', added: 10, rejected: 0 });
-    expect(await plans()).toEqual([
-      { code: 'a', ...plan, amount: 0.034 },
-      { code: 'b', ...plan, amount: 0.034 },
-    ]);
-    expect(await here.storedVersions()).toEqual(['"a1"', '"b1"']);
+    expect(await plans()).toEqual(['a db.t3.micro 0.034', 'b db.t3.micro 0.034']);
+    expect(await here.storedVersions()).toEqual(['"a1"', '"b1"', '"pa1"', '"pb1"']);
 
-    here.answer(INDEX, null, index('a/1', 'b/2'));
+    // Plans alone change.
+    indexes(['a/1', 'b/1'], ['a/2', 'b/1']);
+    for (const code of ['a', 'b']) here.answer(`/${code}/1`, `"${code}1"`, 304);
+    here.answer('/rds/a/2', null, offer('"pa2"', '0.036'));
+    here.answer('/rds/b/1', '"pb1"', 304);
+    expect(await here.run('aws')).toMatchObject({ outcome: 'changed', added: 0, rejected: 0 });
+    expect(await plans()).toEqual(['a db.t3.micro 0.036', 'b db.t3.micro 0.034']);
+    expect(await here.storedVersions()).toEqual(['"a1"', '"b1"', '"pa2"', '"pb1"']);
+
+    // Machines change, and the file of plans fails: it alone is read again.
+    indexes(['a/1', 'b/2'], ['a/2', 'b/2']);
     here.answer('/a/1', '"a1"', 304);
     here.answer('/b/2', null, file('"b2"', 'b', [...five, 'a6']));
-    here.upstream.expect({ path }, indexed(2));
+    here.answer('/rds/a/2', '"pa2"', 304);
     here.upstream.expect({ path: '/rds/b/2' }, { status: 404 });
     expect(await here.run('aws')).toMatchObject({ outcome: 'changed', added: 1, rejected: 1 });
-    expect(await plans()).toMatchObject([
-      { amount: 0.034, retired: false },
-      { amount: 0.034, retired: false },
-    ]);
-    expect(await here.storedVersions()).toEqual(['"a1"']);
+    expect(await plans()).toEqual(['a db.t3.micro 0.036', 'b db.t3.micro 0.034']);
+    expect(await here.storedVersions()).toEqual(['"a1"', '"b2"', '"pa2"']);
 
-    here.answer(INDEX, null, index('a/1', 'b/2'));
+    // The same for one with an unusable row.
+    const unusable = { Q: { productFamily: 'Database Instance', attributes: { databaseEngine: 'MySQL' } } };
+    indexes(['a/1', 'b/2'], ['a/2', 'b/2']);
     here.answer('/a/1', '"a1"', 304);
-    here.answer('/b/2', null, file('"b2"', 'b', [...five, 'a6']));
-    here.upstream.expect({ path }, indexed(2));
-    here.upstream.expect({ path: '/rds/b/2' }, offer('0.036'));
-    expect(await here.run('aws')).toMatchObject({ outcome: 'changed', added: 0, rejected: 0 });
-    expect(await plans()).toMatchObject([{ amount: 0.034 }, { amount: 0.036 }]);
-    expect(await here.storedVersions()).toEqual(['"a1"', '"b2"']);
+    here.answer('/b/2', '"b2"', 304);
+    here.answer('/rds/a/2', '"pa2"', 304);
+    here.answer('/rds/b/2', null, offer('"pb2"', '0.038', 'micro', unusable));
+    expect(await here.run('aws')).toMatchObject({ outcome: 'changed', added: 0, rejected: 1 });
+    expect(await plans()).toEqual(['a db.t3.micro 0.036', 'b db.t3.micro 0.038']);
+    expect(await here.storedVersions()).toEqual(['"a1"', '"b2"', '"pa2"']);
+
+    // A plan that is gone from its file is retired, although the machines of its region are unmodified.
+    indexes(['a/1', 'b/2'], ['a/2', 'b/3']);
+    here.answer('/a/1', '"a1"', 304);
+    here.answer('/b/2', '"b2"', 304);
+    here.answer('/rds/a/2', '"pa2"', 304);
+    here.answer('/rds/b/3', null, offer('"pb3"', '0.068', 'small'));
+    expect(await here.run('aws')).toMatchObject({ outcome: 'changed', rejected: 0 });
+    expect(await plans()).toEqual(['a db.t3.micro 0.036', 'b db.t3.small 0.068']);
+    expect(await here.storedVersions()).toEqual(['"a1"', '"b2"', '"pa2"', '"pb3"']);
   });
 
   it('does not hide a held batch of the others, and is part of it when that is approved', async () => {

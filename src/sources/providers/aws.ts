@@ -12,7 +12,7 @@ import type {
   SourceError,
   SourceHttp,
   UnreadItem,
-  Validator,
+  ValidatorItem,
 } from '../source.ts';
 import { badAnswer } from '../source.ts';
 import { DATABASES, readPlans } from './aws/database-plans.ts';
@@ -45,7 +45,7 @@ export const adapter: CatalogueAdapter = {
     'to pay. The files state no spot prices and no savings plans. Volumes are in the same file, default `gp3`. Traffic and ' +
     'addresses are in two small files of the region, which are read when the large one has changed. The free 100 GB of ' +
     'traffic a month count for all regions together, so no region includes them. RDS for PostgreSQL, MySQL and MariaDB and Aurora are plans of ' +
-    'databases. Their file of a region is read as a stream too, when the file of machines has changed. If it cannot be read, the region ' +
+    'databases. Their file of a region is a stream too, read if it has changed. If it cannot be read, the region ' +
     'keeps its plans. A Multi-AZ deployment is a plan with two nodes, one with readable standbys has three, and the price is that of all. ' +
     'The price of Aurora is that of one instance, Standard or `I/O-Optimized`. Prices exclude storage, backups and Extended Support; only ' +
     'those of `I/O-Optimized` include input and output.',
@@ -59,13 +59,11 @@ export const adapter: CatalogueAdapter = {
     }
     const files = (regionCode: string) => (offer: Offer) => indexes.get(offer)?.get(regionCode);
     const regions = indexes.get(MACHINES)?.keys() ?? [];
-    const read: ReadRegions = { validators: new Map(), found: new Set(), leftOut: [] };
+    const read: ReadRegions = { codes: new Set(), validators: [], found: new Set(), leftOut: [] };
     yield* eachRegion(regions, (code) => readRegion(http, code, files(code), now(), read), failures);
     yield* unreadPrices(read.found, read.leftOut);
-    const changing = yield* readPlans(http, new Set(read.validators.keys()), now());
-    for (const [regionCode, validator] of read.validators)
-      if (validator !== undefined && !changing.has(regionCode))
-        yield { kind: 'validator', validator, regionCode };
+    yield* readPlans(http, read.codes, now());
+    yield* read.validators;
   },
 };
 
@@ -96,8 +94,10 @@ async function* readIndex(
 
 /** Rejected rows name their region: a row without one causes all files to be read again. */
 interface ReadRegions {
-  /** Of the regions whose file has changed. Undefined: the file states other prices later, or has no validator. */
-  readonly validators: Map<string, Validator | undefined>;
+  /** Unmodified ones too. */
+  readonly codes: Set<string>;
+  /** Of the files that have changed, and state no other prices later. */
+  readonly validators: ValidatorItem[];
   readonly found: Set<UnreadItem>;
   readonly leftOut: LeftOut[];
 }
@@ -110,7 +110,10 @@ async function readRegion(
   read: ReadRegions,
 ): Promise<CatalogueItem[]> {
   const answer = await http.streamIfModified(files(MACHINES) ?? '');
-  if ('unmodified' in answer) return [{ kind: 'unmodified', validator: answer.unmodified, regionCode }];
+  if ('unmodified' in answer) {
+    read.codes.add(regionCode);
+    return [{ kind: 'unmodified', validator: answer.unmodified, regionCode }];
+  }
   const { body, url, validator } = answer;
   const where = url.origin + url.pathname;
   const file = new RegionFile(regionCode, where, now);
@@ -126,7 +129,9 @@ async function readRegion(
   items.push(...regionPriceItems(regionCode, prices, ['gp3', 'gp2']), ...file.leftOut.rows(regionCode));
   for (const { item } of prices) read.found.add(item);
   read.leftOut.push(file.leftOut);
-  read.validators.set(regionCode, file.changesLater ? undefined : validator);
+  read.codes.add(regionCode);
+  if (validator !== undefined && !file.changesLater)
+    read.validators.push({ kind: 'validator', validator, regionCode });
   return items;
 }
 

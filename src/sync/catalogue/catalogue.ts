@@ -262,15 +262,18 @@ async function compareCatalogue(
 /** Compares prices of regions, and plans of databases, with the stored ones. */
 async function compareOthers(
   db: ConnectionDatabase,
-  { regionPrices: stated, databasePlans, unreadItems, unread }: StagedCatalogue,
+  { regionPrices: stated, databasePlans, unreadItems, unread, validators }: StagedCatalogue,
   source: CatalogueSource,
   { limits, ...rest }: Omit<RegionsBatch, 'unread'> & Pick<CatalogueBatch, 'limits'>,
 ): Promise<{ readonly prices: ComparedRegionPrices; readonly plans: ComparedPlans }> {
   const batch = { ...rest, unread };
   const prices = await compareRegionPrices(db, source, { ...batch, stated, unreadItems });
   const isUnread = unreadItems.has('database_plan');
+  // Plans may be in another payload than the machines of their region.
+  const readPlans = new Set([...rest.read, ...databasePlans.map(({ regionCode }) => regionCode)]);
+  const read = readPlans.difference(new Set(unmodifiedRegions(validators, 'database_plan')));
   return {
     prices,
-    plans: await comparePlans(db, source, { ...batch, stated: databasePlans, isUnread, limits }),
+    plans: await comparePlans(db, source, { ...batch, read, stated: databasePlans, isUnread, limits }),
   };
 }

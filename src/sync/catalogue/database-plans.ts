@@ -171,7 +171,14 @@ function priceChange(before: StoredPlan | undefined, { regionCode, ...after }: W
 }
 
 function rejectedPlan({ regionCode, plan }: StatedPlan, code: RejectionCode, reason: string): RejectedKey {
-  return { key: keyOf(regionCode, plan), regionCode, name: planName(plan), code, reason };
+  return {
+    key: keyOf(regionCode, plan),
+    regionCode,
+    name: planName(plan),
+    code,
+    reason,
+    of: 'database_plan',
+  };
 }
 
 interface StoredPlan extends OfferedPlan {

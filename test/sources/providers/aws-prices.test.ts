@@ -291,7 +291,7 @@ describe('a plan of RDS', () => {
       plans: items.flatMap((item) => (item.kind === 'database-plan' ? [item.plan] : [])).slice(1),
       problems: items.flatMap((item) => (item.kind === 'rejected' ? [item.reason] : [])),
       isUnread: items.some(({ kind }) => kind === 'unread-prices'),
-      hasValidator: items.some(({ kind }) => kind === 'validator'),
+      validators: items.flatMap((item) => (item.kind === 'validator' ? [item.of ?? 'machines'] : [])).sort(),
       machines: items.filter(({ kind }) => kind === 'offer').length,
     };
   }
@@ -321,7 +321,8 @@ describe('a plan of RDS', () => {
   ])('has one price if it %s', async (_, other, term, amounts) => {
     const found = await plansOf({ A: instance(), B: other }, { A: onDemand('0.171'), B: term });
     expect(found.plans.map(({ price }) => price.amount)).toEqual(amounts);
-    expect([found.problems, found.isUnread, found.hasValidator]).toEqual([[], false, true]);
+    expect([found.problems, found.isUnread]).toEqual([[], false]);
+    expect(found.validators).toEqual(['database_plan', 'machines']);
   });
 
   it.each([
@@ -371,13 +372,10 @@ describe('a plan of RDS', () => {
     expect([found.isUnread, found.machines]).toEqual([false, 1]);
   });
 
-  it('that changes later is read again, with the machines of its region', async () => {
+  it('that changes later is read again, without the machines of its region', async () => {
     const later = { next: { ...onDemand('0.3').term, effectiveDate: '2026-04-01T00:00:00Z' } };
-    const { plans, hasValidator } = await plansOf(
-      { A: instance() },
-      { A: { ...onDemand('0.171'), ...later } },
-    );
-    expect([plans.map(({ price }) => price.amount), hasValidator]).toEqual([['0.171'], false]);
+    const { plans, validators } = await plansOf({ A: instance() }, { A: { ...onDemand('0.171'), ...later } });
+    expect([plans.map(({ price }) => price.amount), validators]).toEqual([['0.171'], ['machines']]);
   });
 
   it('is unknown if no instance of a file can be used: the stored plans stay', async () => {

@@ -7,7 +7,7 @@ import { label } from '../../schema/fields.ts';
 import { LeftOut } from '../../schema/left-out.ts';
 import { RegionPrices } from '../../schema/region-prices.ts';
 import { labelIn, readRow, rowOf, unusable, valueIn } from '../../schema/rows.ts';
-import { badAnswer, type CatalogueItem, type SourceError, type SourceHttp } from '../../source.ts';
+import { badAnswer, type CatalogueItem, type SourceHttp, type ValidatorItem } from '../../source.ts';
 import { Index, IndexRow, indexOf, productsIn } from './offer-file.ts';
 import { checkRegion, isElsewhere, SIZE } from './products.ts';
 import { beginsLater, hourlyPrice, pricedRow } from './terms.ts';
@@ -53,50 +53,58 @@ const Instance = z.object({
 });
 
 /**
- * Yields the plans of these regions. If a file cannot be read, the stored plans stay, and the machines of the run are good.
- * @returns the regions whose files state other prices later
+ * Yields the plans of these regions whose file has changed. If a file cannot be read, the stored plans stay, the machines of the run
+ * are good, and the next run reads all files again.
  */
 export async function* readPlans(
   http: SourceHttp,
   regions: ReadonlySet<string>,
   now: Date,
-): AsyncGenerator<CatalogueItem, ReadonlySet<string>> {
-  const changing = new Set<string>();
-  if (regions.size === 0) return changing;
+): AsyncGenerator<CatalogueItem> {
   const path = indexOf(DATABASES);
   let files: Readonly<Record<string, unknown>> = {};
   const index = new RegionPrices();
-  const unread = await index.read('database_plan', path, async () => {
+  let failure = await index.read('database_plan', path, async () => {
     files = (await http.json(path, Index)).data.regions;
     if (Object.keys(files).length === 0) throw nothingListed(path);
   });
-  yield* index.items();
-  if (unread !== undefined) return changing;
-  let failure: SourceError | undefined;
+  yield* ofPlans(index.items());
+  const validators: ValidatorItem[] = [];
   for (const [code, row] of Object.entries(files)) {
     const { value, reason } = readRow(IndexRow, row, ['regions', code]);
     if (value !== undefined && !regions.has(value.regionCode)) continue;
     const prices: RegionPrices = new RegionPrices(new LeftOut(), failure);
-    failure = await prices.read('database_plan', path, async () => {
+    const failed = await prices.read('database_plan', path, async () => {
       if (value === undefined) throw badAnswer(reason);
       const { regionCode, currentVersionUrl } = value;
-      if (await addPlans(http, regionCode, currentVersionUrl, now, prices)) changing.add(regionCode);
+      const validator = await addPlans(http, regionCode, currentVersionUrl, now, prices);
+      if (validator !== undefined) validators.push(validator);
     });
+    failure = failed ?? failure;
     // The rejected rows name their region: a row without one causes all files to be read again.
-    yield* prices.items([], label.safeParse(code).data);
+    yield* ofPlans(prices.items([], label.safeParse(code).data));
   }
-  return changing;
+  // After a failure plans that are gone stay, so each file is read again. The unmodified ones keep what is stored.
+  yield* validators.filter(({ kind }) => kind === 'unmodified' || failure === undefined);
 }
 
-/** Adds the plans of one region. Returns whether its file states other prices later. */
+/** A rejected row causes the files of plans to be read again, and not those of machines. */
+function* ofPlans(items: Iterable<CatalogueItem>): Generator<CatalogueItem> {
+  for (const item of items) yield item.kind === 'rejected' ? { ...item, of: 'database_plan' } : item;
+}
+
+/** Adds the plans of one region. Returns nothing to store if its file states other prices later. */
 async function addPlans(
   http: SourceHttp,
   regionCode: string,
   file: string,
   now: Date,
   prices: RegionPrices,
-): Promise<boolean> {
-  const products = await productsIn(http, file, (sku, product) =>
+): Promise<ValidatorItem | undefined> {
+  const answer = await http.streamIfModified(file);
+  const place = { regionCode, of: 'database_plan' } as const;
+  if ('unmodified' in answer) return { kind: 'unmodified', validator: answer.unmodified, ...place };
+  const products = await productsIn(answer, (sku, product) =>
     prices.usable('database_plan', `${sku}@${regionCode}`, () => planOf(sku, product, regionCode)),
   );
   if (products.length === 0)
@@ -113,7 +121,9 @@ async function addPlans(
     });
     if (plan !== undefined) prices.addPlan(regionCode, plan);
   }
-  return products.some(({ terms }) => beginsLater(terms, now));
+  const { validator } = answer;
+  const changesLater = products.some(({ terms }) => beginsLater(terms, now));
+  return validator === undefined || changesLater ? undefined : { kind: 'validator', validator, ...place };
 }
 
 type Plan = Omit<OfferedPlan, 'price'>;

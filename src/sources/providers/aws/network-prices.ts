@@ -38,7 +38,7 @@ export async function networkPrices(
   for (const wanted of PRICES) {
     const file = files(wanted.offer);
     if (file === undefined) continue;
-    const products = await productsIn(http, file, (_, product) =>
+    const products = await productsIn(await http.stream(file), (_, product) =>
       wanted.isWanted(product, regionCode) ? true : undefined,
     );
     const tiers = leftOut.read(wanted.kind, wanted.price.name, () => {

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { entriesOf } from '../../http/json-entries.ts';
 import { label } from '../../schema/fields.ts';
-import { badAnswer, type SourceHttp } from '../../source.ts';
+import { badAnswer, type StreamAnswer } from '../../source.ts';
 import { type Terms, termsOf } from './terms.ts';
 
 export const indexOf = (offer: string) => `/offers/v1.0/aws/${offer}/current/region_index.json`;
@@ -29,11 +29,9 @@ export interface FoundProduct<T> {
  * terms. @throws SourceError for a file without products
  */
 export async function productsIn<T>(
-  http: SourceHttp,
-  file: string,
+  { body, url }: StreamAnswer,
   read: (sku: string, product: unknown) => T | undefined,
 ): Promise<FoundProduct<T>[]> {
-  const { body, url } = await http.stream(file);
   const where = url.origin + url.pathname;
   const found = new Map<string, FoundProduct<T>>();
   let listed = 0;
