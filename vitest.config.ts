@@ -6,6 +6,7 @@
  */
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/support/longest-first.ts';
 
 const SYSTEM = 'test/**/*.system.test.ts';
 const TOOL = 'test/**/*.tool.test.ts';
@@ -23,10 +24,20 @@ export const shared = {
   retry: process.env.CI ? 1 : 0,
 } as const;
 
+/**
+ * Files of the system layer wait for most of their time, those of the main layer for a third of it: so many at a time, also on two
+ * cores.
+ */
+const AT_ONCE = {
+  system: Math.max(7, availableParallelism() - 1),
+  main: Math.max(5, availableParallelism() - 1),
+};
+/** The layers run one after the other, so that each has its number of files. */
+const FIRST = { maxWorkers: AT_ONCE.system, sequence: { groupOrder: 0 } } as const;
+
 export default defineConfig({
   test: {
-    // Tests wait for processes and servers for a third of their time: five at a time, also on two cores.
-    maxWorkers: Math.max(5, availableParallelism() - 1),
+    sequence: { sequencer: LongestFirst },
     teardownTimeout: 30_000,
     globalSetup: ['test/support/servers.ts'],
     reporters: ['./test/support/reporter.ts'],
@@ -39,12 +50,15 @@ export default defineConfig({
           name: 'main',
           include: ['test/**/*.test.ts'],
           exclude: [SYSTEM, TOOL, 'test/faults/**'],
+          maxWorkers: AT_ONCE.main,
+          sequence: { groupOrder: 1 },
         },
       },
       {
         test: {
           ...shared,
           name: 'system',
+          ...FIRST,
           include: [SYSTEM],
           exclude: ['test/containers/**', 'test/faults/**'],
           globalSetup: ['test/support/bundle.ts'],
@@ -54,6 +68,7 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'tools',
+          ...FIRST,
           include: [TOOL],
           globalSetup: ['test/support/bundle.ts'],
         },
@@ -62,6 +77,7 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'system: containers',
+          ...FIRST,
           include: ['test/containers/**/*.test.ts'],
           globalSetup: ['test/containers/docker.ts'],
           hookTimeout: 300_000,
@@ -76,15 +92,15 @@ export default defineConfig({
           globalSetup: ['test/support/bundle.ts', 'test/faults/support/report.ts'],
           env: {
             FAULTS_IN_BRIEF: '1',
-            ORACLE_SECONDS: '10',
+            ORACLE_SECONDS: '5',
             FAULT_SECONDS: '3',
-            FAULT_KILLS: '3',
-            FAULT_OFFERS: '10000',
+            FAULT_KILLS: '2',
+            FAULT_OFFERS: '5000',
           },
           testTimeout: 300_000,
           // They wait for most of their time, but three at once are late on two cores.
           maxWorkers: 2,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
     ],
