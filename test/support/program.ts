@@ -39,7 +39,7 @@ export async function startProgram(
   const [command, ...rest] = [...(options.through ?? []), process.execPath, script, ...args];
   const child = spawn(command ?? process.execPath, rest, {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: options.env ?? process.env,
+    env: { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...(options.env ?? process.env) },
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   });
   let output = '';
