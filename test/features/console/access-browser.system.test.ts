@@ -1,16 +1,22 @@
-/** A real browser: another site cannot use an operator's session, and pages show which server does not answer. */
+/**
+ * A real browser: another site cannot use an operator's session, OpenID Connect leads to another site and back, and pages show
+ * which server does not answer.
+ */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pendingBatches } from '../../../src/db/held-batches.ts';
-import { CHROMIUM, hasChromium, launchBrowser, openPage } from '../../support/browser.ts';
+import { freePort } from '../../../src/processes/port.ts';
+import { CHROMIUM, hasChromium, openPage } from '../../support/browser.ts';
 import { faultProxy } from '../../support/fault-proxy.ts';
 import { needs } from '../../support/needs.ts';
 import { createDatabase } from '../../support/postgres.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
 import { tokenOf } from '../operators/accounts-scene.ts';
+import { CLIENT, oidcProvider } from '../operators/oidc-provider.ts';
+import { type BrowserScene, openBrowserScene } from './browser-scene.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
 
 /** A server of one page as another site: `localhost` is another site than `127.0.0.1`, another port is not. */
@@ -33,19 +39,18 @@ async function evilSite() {
   };
 }
 
-describe('the console in a browser, with other sites', needs(hasChromium, CHROMIUM), () => {
+describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
   const closing = new AsyncDisposableStack();
   let browser: Browser;
   let scene: ConsoleScene;
   let origin: string;
+  let open: BrowserScene['open'];
   let evil: Awaited<ReturnType<typeof evilSite>>;
   let batch: number;
   beforeAll(async () => {
-    browser = await launchBrowser();
-    closing.defer(() => browser.close());
+    const opened = await openBrowserScene({ ALERT_WEBHOOK_URL: 'http://127.0.0.1:1/' });
+    ({ browser, scene, origin, open } = closing.use(opened));
     evil = closing.use(await evilSite());
-    scene = closing.use(await openConsoleScene({ ALERT_WEBHOOK_URL: 'http://127.0.0.1:1/' }));
-    origin = await scene.app.listen({ host: '127.0.0.1', port: 0 });
     await scene.sync(1);
     await scene.sync(9);
     const [held] = await pendingBatches(scene.worker.store.db);
@@ -53,7 +58,7 @@ describe('the console in a browser, with other sites', needs(hasChromium, CHROMI
   });
   afterAll(() => closing.disposeAsync());
 
-  const signedIn = async (name = 'ada') => (await openPage(browser, origin, tokenOf(name))).page;
+  const signedIn = async (name = 'ada') => (await open({}, name)).page;
   const audited = async () =>
     scene.worker.store.sql`select action from audit_log where action not like 'session.%'`;
   const status = async (page: Page) => (await page.request.get('/api/session')).status();
@@ -147,9 +152,40 @@ describe('the console in a browser, with other sites', needs(hasChromium, CHROMI
     await vera.context().close();
     await ada.context().close();
   });
-});
 
-describe('the console without its servers, in a browser', needs(hasChromium, CHROMIUM), () => {
+  it('OpenID Connect signs a person in and opens the requested page', async () => {
+    await using provider = await oidcProvider();
+    const port = await freePort();
+    // This is another site than the provider's 127.0.0.1.
+    const at = `http://localhost:${port}`;
+    await using other = await openConsoleScene(
+      {},
+      {
+        issuer: provider.issuer,
+        clientId: CLIENT.id,
+        clientSecret: CLIENT.secret,
+        origin: at,
+        scopes: 'openid',
+        rolesClaim: 'groups',
+        roles: [{ role: 'viewer', group: '*' }],
+      },
+    );
+    await other.app.listen({ host: 'localhost', port });
+    provider.person = { sub: '7', email: 'olga@example.com', email_verified: true };
+    const page = await browser.newPage({ baseURL: at });
+    await page.goto('/held?x=1');
+    await page.getByRole('link', { name: `Sign in by ${new URL(provider.issuer).host}` }).click();
+    await page.getByText('olga@example.com, viewer').waitFor();
+    await page.getByRole('heading', { name: 'Held batches' }).waitFor();
+    expect(page.url()).toBe(`${at}/held?x=1`);
+    expect(await page.context().cookies()).toMatchObject([
+      { name: 'fleetbook-operator', sameSite: 'Strict', httpOnly: true },
+    ]);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.waitForURL('**/login');
+    await page.close();
+  });
+
   it('shows which server does not answer, and works when it answers again', async () => {
     await using database = await createDatabase();
     await using postgres = await faultProxy(database.url);
@@ -158,31 +194,27 @@ describe('the console without its servers, in a browser', needs(hasChromium, CHR
     await using scene = await openConsoleScene({ DATABASE_URL: postgres.url, REDIS_URL: queues.url });
     await scene.sync(1);
     const origin = await scene.app.listen({ host: '127.0.0.1', port: 0 });
-    const browser = await launchBrowser();
-    try {
-      const { page } = await openPage(browser, origin, tokenOf('ada'));
-      await queues.refuse();
-      await page.goto('/');
-      await page.getByRole('row', { name: 'hetzner' }).waitFor();
-      await page
-        .getByText(/Redis does not answer/)
-        .first()
-        .waitFor();
-      const board = await page.request.get('/queues/api/queues');
-      expect([board.status(), await board.json()]).toEqual([
-        500,
-        { error: 'Not available now', message: 'The queues’ Redis does not answer.' },
-      ]);
-      await queues.heal();
-      await postgres.refuse();
-      await page.goto('/');
-      await page.getByRole('heading', { name: 'Not available now' }).waitFor();
-      expect(await page.getByRole('alert').textContent()).toMatch(/^PostgreSQL does not answer/);
-      await postgres.heal();
-      await page.getByRole('link', { name: 'Try again' }).click();
-      await page.getByRole('row', { name: 'hetzner' }).waitFor();
-    } finally {
-      await browser.close();
-    }
+    const { page } = await openPage(browser, origin, tokenOf('ada'));
+    await queues.refuse();
+    await page.goto('/');
+    await page.getByRole('row', { name: 'hetzner' }).waitFor();
+    await page
+      .getByText(/Redis does not answer/)
+      .first()
+      .waitFor();
+    const board = await page.request.get('/queues/api/queues');
+    expect([board.status(), await board.json()]).toEqual([
+      500,
+      { error: 'Not available now', message: 'The queues’ Redis does not answer.' },
+    ]);
+    await queues.heal();
+    await postgres.refuse();
+    await page.goto('/');
+    await page.getByRole('heading', { name: 'Not available now' }).waitFor();
+    expect(await page.getByRole('alert').textContent()).toMatch(/^PostgreSQL does not answer/);
+    await postgres.heal();
+    await page.getByRole('link', { name: 'Try again' }).click();
+    await page.getByRole('row', { name: 'hetzner' }).waitFor();
+    await page.context().close();
   });
 });

@@ -1,29 +1,30 @@
 /** The clicks of a new operator to find answers, and a held batch from the sign-in to the readers' answers. */
-import type { Browser, Locator, Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createToken } from '../../../src/db/tokens.ts';
-import { CHROMIUM, hasChromium, launchBrowser, openPage, type WatchedPage } from '../../support/browser.ts';
+import { CHROMIUM, hasChromium, type WatchedPage } from '../../support/browser.ts';
 import { needs } from '../../support/needs.ts';
 import { until } from '../../support/until.ts';
-import { tokenOf } from '../operators/accounts-scene.ts';
+import { type BrowserScene, openBrowserScene } from './browser-scene.ts';
 import { addOrganizations } from './clusters-scene.ts';
-import { apiOf, type ConsoleScene, openConsoleScene } from './scene.ts';
+import { apiOf } from './scene.ts';
 
 const WINDOW = { viewport: { width: 1280, height: 800 } } as const;
 
 describe('an operator who signs in', needs(hasChromium, CHROMIUM), () => {
   const closing = new AsyncDisposableStack();
-  let scene: ConsoleScene;
-  let browser: Browser;
-  let origin: string;
+  let open: BrowserScene['open'];
   /** The prices of cx31 in a reader's answer. */
   let pricesInApi: () => Promise<number[]>;
 
   beforeAll(async () => {
     // Linode never answers, so it was never read.
-    scene = closing.use(
-      await openConsoleScene({ LINODE_URL: 'http://127.0.0.1:1', LINODE_SCHEDULE: '20 * * * *' }),
-    );
+    const opened = await openBrowserScene({
+      LINODE_URL: 'http://127.0.0.1:1',
+      LINODE_SCHEDULE: '20 * * * *',
+    });
+    const { scene } = closing.use(opened);
+    open = opened.open;
     await scene.sync(1);
     await addOrganizations(scene, { acme: 'Acme Ltd' });
     const { db, sql } = scene.worker.store;
@@ -51,14 +52,11 @@ describe('an operator who signs in', needs(hasChromium, CHROMIUM), () => {
       );
       return lists.flat().flatMap(({ name, price }) => (name === 'cx31' ? [price] : []));
     };
-    origin = await scene.app.listen({ host: '127.0.0.1', port: 0 });
-    browser = await launchBrowser();
-    closing.defer(() => browser.close());
   });
   afterAll(() => closing.disposeAsync());
 
   const signIn = async (): Promise<WatchedPage> => {
-    const opened = await openPage(browser, origin, tokenOf('ada'), WINDOW);
+    const opened = await open(WINDOW);
     await opened.page.goto('/');
     await opened.page.getByRole('heading', { name: 'Sources' }).waitFor();
     return opened;

@@ -1,11 +1,13 @@
 /** A listening console, and a browser that signs in to it. */
-import type { BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { launchBrowser, openPage, type WatchedPage } from '../../support/browser.ts';
 import { tokenOf } from '../operators/accounts-scene.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
 
 export interface BrowserScene extends AsyncDisposable {
   readonly scene: ConsoleScene;
+  readonly browser: Browser;
+  readonly origin: string;
   /** Opens a page for a signed-in operator, `ada` unless named. Each signs in once. */
   open(options?: BrowserContextOptions, name?: string): Promise<WatchedPage>;
 }
@@ -18,7 +20,7 @@ export async function openBrowserScene(env: Record<string, string> = {}): Promis
   closing.defer(() => browser.close());
   const sessions = new Map<string, BrowserContextOptions>();
   return {
-    scene,
+    ...{ scene, browser, origin },
     async open(options = {}, name = 'ada') {
       const opened = await openPage(browser, origin, tokenOf(name), { ...options, ...sessions.get(name) });
       if (!sessions.has(name))

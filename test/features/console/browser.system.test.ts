@@ -1,18 +1,22 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CHROMIUM, hasChromium, PHONE } from '../../support/browser.ts';
+import { setOperatorDisabled } from '../../../src/features/operators/db/operators.ts';
+import { CHROMIUM, hasChromium, openPage, PHONE } from '../../support/browser.ts';
 import { needs } from '../../support/needs.ts';
 import { until } from '../../support/until.ts';
-import { addOperators } from '../operators/accounts-scene.ts';
+import { OPERATOR } from '../../sync/scene.ts';
+import { addOperators, tokenOf } from '../operators/accounts-scene.ts';
 import { type BrowserScene, followLink, openBrowserScene, showFailure } from './browser-scene.ts';
 import type { ConsoleScene } from './scene.ts';
 
 describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
   const closing = new AsyncDisposableStack();
+  let opened: BrowserScene;
   let scene: ConsoleScene;
   let open: BrowserScene['open'];
 
   beforeAll(async () => {
-    ({ scene, open } = closing.use(await openBrowserScene()));
+    opened = closing.use(await openBrowserScene());
+    ({ scene, open } = opened);
     await addOperators(scene.worker, { zoe: 'admin' });
   });
   afterAll(() => closing.disposeAsync());
@@ -235,6 +239,34 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
       await page.getByRole('heading', { name: 'Sources' }).waitFor();
       expect(new URL(page.url()).pathname).toBe('/');
     }
+    await page.context().close();
+  });
+
+  it('a tab that was signed out in another tab opens the sign-in page, and then its page again', async () => {
+    // This sign-in has an own session, which ends.
+    const { page } = await openPage(opened.browser, opened.origin, tokenOf('ada'));
+    await page.goto('/machines?q=cx');
+    await page.getByText('live', { exact: true }).waitFor();
+    const other = await page.context().newPage();
+    await other.goto('/');
+    await other.getByRole('button', { name: 'Sign out' }).click();
+    await page.waitForURL('**/login?next=%2Fmachines%3Fq%3Dcx');
+    expect(await page.getByText('live', { exact: true }).count()).toBe(0);
+    await page.getByLabel('Token').fill(tokenOf('ada'));
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.waitForURL('**/machines?q=cx');
+    await page.getByText('live', { exact: true }).waitFor();
+    await page.context().close();
+  });
+
+  it('a tab whose operator was disabled opens the sign-in page', async () => {
+    const { page } = await open({}, 'vera');
+    await page.getByText('live', { exact: true }).waitFor();
+    await setOperatorDisabled(scene.worker.store.db, OPERATOR, 'vera', true);
+    // The page may navigate while it loads, which `waitForURL` would report as a failure.
+    await until(() => page.url().endsWith('/login?next=%2F'));
+    await page.getByLabel('Token').waitFor();
+    expect(await page.getByText('live', { exact: true }).count()).toBe(0);
     await page.context().close();
   });
 });
