@@ -228,7 +228,7 @@ describe('when a node fails', () => {
           expect(version).toBeGreaterThanOrEqual(given.get(id) ?? 0);
           given.set(id, version);
         }
-        await sleep(1);
+        await sleep(10);
       }
     })();
     await until(() => scene.publisher.publishDirty().then(() => true), { everyMs: 100 });

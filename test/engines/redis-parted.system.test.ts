@@ -122,7 +122,7 @@ function requestAll(readers: readonly TestReader[], regions: Versions) {
           seen.wrong.push(`reader ${side} gave ${version} after ${before}`);
         else given.set(id, version);
       }
-      await sleep(1);
+      await sleep(10);
     }
   };
   const reading = Promise.all(readers.map(readFrom));

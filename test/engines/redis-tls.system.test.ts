@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { startRedis } from '../../src/dev/redis.ts';
 import { freePort } from '../../src/processes/port.ts';
+import { runs } from '../support/random.ts';
 import { redisBinary } from '../support/redis.ts';
 import { startTestCluster } from './redis-cluster.ts';
 import { startTestSentinels } from './redis-sentinel.ts';
@@ -59,7 +60,7 @@ it.each(Object.entries(KINDS))(
   async (_, start) => {
     await using redis = await start();
     const output = await Promise.all(
-      Array.from({ length: 6 }, async () => (await use(redis.url, 1000)).output),
+      Array.from({ length: runs(6) }, async () => (await use(redis.url, 1000)).output),
     );
     const error = expect.stringMatching(/cannot agree on TLS \(.*certificate.*\): .*NODE_EXTRA_CA_CERTS/);
     expect(output).toEqual(output.map(() => ({ error })));

@@ -9,10 +9,11 @@ import { expect, it } from 'vitest';
 import type { RecalledDump } from '../../../src/snapshot/read/documents.ts';
 import { Dump } from '../../../src/snapshot/read/dump.ts';
 import { startProgram } from '../../support/program.ts';
+import { runs } from '../../support/random.ts';
 import { until } from '../../support/until.ts';
 
 const WRITER = new URL('./programs/dump-writer.ts', import.meta.url).pathname;
-const KILLS = 8;
+const KILLS = runs(15);
 
 it(`after ${KILLS} kills the dump is whole, and never goes back`, async () => {
   await using opened = new AsyncDisposableStack();
