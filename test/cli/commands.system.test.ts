@@ -4,7 +4,9 @@ import { isWellFormedToken } from '../../src/domain/token.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { startTestRedis } from '../support/redis.ts';
+import { runCommand } from '../support/run-command.ts';
 
+// Each of them ends by itself as a process once. The rest of what they print needs no process.
 describe('the commands', () => {
   const closing = new AsyncDisposableStack();
   let env: Record<string, string>;
@@ -31,7 +33,7 @@ describe('the commands', () => {
       code: 0,
       stdout: expect.stringContaining('organization sample (id 1) is created'),
     });
-    const again = await fleetbook(['org', 'create', 'sample'], env);
+    const again = await runCommand(['org', 'create', 'sample'], env);
     expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('the slug "sample" is taken') });
   });
 
@@ -47,20 +49,20 @@ describe('the commands', () => {
   });
 
   it('revokes a token by its id, and distinguishes a token from an id', async () => {
-    expect(await fleetbook(['token', 'delete', '1'], env)).toMatchObject({
+    expect(await runCommand(['token', 'delete', '1'], env)).toMatchObject({
       code: 0,
       stdout: 'token 1 is revoked\n',
     });
-    expect((await fleetbook(['token', 'delete', '1'], env)).stdout).toBe('token 1 is already revoked\n');
-    expect(await fleetbook(['token', 'delete', '77'], env)).toMatchObject({ code: 1 });
-    expect(await fleetbook(['token', 'delete', 'fb_x'], env)).toMatchObject({
+    expect((await runCommand(['token', 'delete', '1'], env)).stdout).toBe('token 1 is already revoked\n');
+    expect(await runCommand(['token', 'delete', '77'], env)).toMatchObject({ code: 1 });
+    expect(await runCommand(['token', 'delete', 'fb_x'], env)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('not the token'),
     });
   });
 
   it('reports before the first run that a source never ran', async () => {
-    const { stdout } = await fleetbook(['status', '--json'], env);
+    const { stdout } = await runCommand(['status', '--json'], env);
     expect(JSON.parse(stdout)).toMatchObject([
       {
         id: 'hetzner',
@@ -79,13 +81,13 @@ describe('the commands', () => {
       code: 0,
       stdout: expect.stringMatching(/^hetzner: changed: \d+ rows, \d+ new, 0 changed/),
     });
-    const second = await fleetbook(['sync', 'hetzner'], env);
+    const second = await runCommand(['sync', 'hetzner'], env);
     expect(second).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^hetzner: unchanged: \d+ rows, 0 new/),
     });
-    expect((await fleetbook(['sync', 'clusters'], env)).code).toBe(0);
-    const { stdout } = await fleetbook(['status', '--json'], env);
+    expect((await runCommand(['sync', 'clusters'], env)).code).toBe(0);
+    const { stdout } = await runCommand(['status', '--json'], env);
     expect(JSON.parse(stdout)).toMatchObject([
       { id: 'hetzner', lastRun: { outcome: 'unchanged', error: null }, held: 0 },
       { id: 'clusters', known: 5, lastRun: { outcome: 'changed' } },
@@ -95,7 +97,7 @@ describe('the commands', () => {
   });
 
   it('has nothing to publish after that, and everything after a flush', async () => {
-    expect((await fleetbook(['publish'], env)).stdout).toBe('the cache equals the database\n');
+    expect((await runCommand(['publish'], env)).stdout).toBe('the cache equals the database\n');
     await redis.restart();
     expect((await fleetbook(['publish'], env)).stdout).toMatch(/^published \d+ documents\n$/);
   });
@@ -109,14 +111,14 @@ describe('the commands', () => {
     expect(lines.every((line) => line.startsWith('fleetbook: ') && line.length <= 80)).toBe(true);
     expect(stderr).toContain('401');
     expect(stderr).not.toContain('wrong');
-    const { stdout } = await fleetbook(['status', '--json'], env);
+    const { stdout } = await runCommand(['status', '--json'], env);
     expect(JSON.parse(stdout)[0]).toMatchObject({
       lastRun: { outcome: 'failed', error: expect.stringContaining('401') },
     });
   });
 
   it('rejects the sample in a database of live data', async () => {
-    const { code, stderr } = await fleetbook(['sync', 'hetzner'], { ...env, FLEETBOOK_CONTENT: 'sample' });
+    const { code, stderr } = await runCommand(['sync', 'hetzner'], { ...env, FLEETBOOK_CONTENT: 'sample' });
     expect({ code, stderr }).toEqual({
       code: 1,
       stderr: expect.stringContaining('this database holds live data and the sample must not mix with it'),
@@ -125,7 +127,7 @@ describe('the commands', () => {
 
   it('stores a token while the cache is away, for the worker to publish', async () => {
     const away = { ...env, REDIS_URL: 'redis://127.0.0.1:1' };
-    const { code, stdout } = await fleetbook(['token', 'create', '--org', 'sample'], away);
+    const { code, stdout } = await runCommand(['token', 'create', '--org', 'sample'], away);
     expect({ code, good: isWellFormedToken(stdout.trim()) }).toEqual({ code: 0, good: true });
   });
 });
@@ -164,7 +166,7 @@ describe('wrong usage ends with code 2 and one line that names the accepted valu
       /schedule of source "hetzner" must have five cron fields/,
     ],
   ])('%j %j', async (args, env: Record<string, string>, message) => {
-    const { code, stderr, stdout } = await fleetbook(args, env);
+    const { code, stderr, stdout } = await runCommand(args, env);
     expect({ code, stdout, lines: stderr.trim().split('\n').length }).toEqual({
       code: 2,
       stdout: '',
@@ -172,5 +174,14 @@ describe('wrong usage ends with code 2 and one line that names the accepted valu
     });
     expect(stderr).toMatch(message);
     expect(stderr).not.toContain('secret');
+  });
+
+  it('also as a process', async () => {
+    const { code, stderr, stdout } = await fleetbook(['serve'], { PORT: 'http' });
+    expect({ code, stdout, stderr }).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'fleetbook: PORT must be a port from 0 to 65535; it is "http"\n',
+    });
   });
 });

@@ -13,6 +13,7 @@ import { redisReady } from '../../src/redis/redis.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase, run, type TestDatabase } from '../support/postgres.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
+import { runCommand } from '../support/run-command.ts';
 import { until } from '../support/until.ts';
 
 const silent = pino({ level: 'silent' });
@@ -99,7 +100,7 @@ describe('a command', () => {
     ['operator', 'disable', 'ada'],
   ])('that changes something reports it too: %s %s %s', async (...words) => {
     const env = { DATABASE_URL: changed(db.url, refused), REDIS_URL: redis.url };
-    expect(await fleetbook(words, env)).toEqual({
+    expect(await runCommand(words, env)).toEqual({
       code: 1,
       stdout: '',
       stderr: expect.stringMatching(
@@ -110,7 +111,7 @@ describe('a command', () => {
 
   it('reports a database without migrations', async () => {
     await using empty = await createDatabase({ migrated: false });
-    const { code, stderr } = await fleetbook(['status'], { DATABASE_URL: empty.url, REDIS_URL: redis.url });
+    const { code, stderr } = await runCommand(['status'], { DATABASE_URL: empty.url, REDIS_URL: redis.url });
     expect({ code, stderr }).toEqual({
       code: 1,
       stderr: expect.stringMatching(
@@ -191,10 +192,10 @@ describe('migrate', () => {
     expect(first.stdout.replaceAll(/\s+/g, ' ')).toMatch(
       new RegExp(`^database ${empty.name} at ${host}: applied \\d+ migrations?: 0000_baseline`),
     );
-    expect((await fleetbook(['migrate'], env)).stdout).toBe(
+    expect((await runCommand(['migrate'], env)).stdout).toBe(
       `database ${empty.name} at ${host} is up to date: nothing to do\n`,
     );
-    expect(JSON.parse((await fleetbook(['migrate', '--json'], env)).stdout)).toEqual({
+    expect(JSON.parse((await runCommand(['migrate', '--json'], env)).stdout)).toEqual({
       migrated: true,
       applied: [],
       isLater: false,
@@ -208,6 +209,6 @@ describe('migrate', () => {
       later.url,
       `insert into drizzle.__drizzle_migrations (hash, created_at) values ('later', 9999999999999)`,
     );
-    expect((await fleetbook(['migrate'], { DATABASE_URL: later.url })).stdout).toMatch(/of a later release/);
+    expect((await runCommand(['migrate'], { DATABASE_URL: later.url })).stdout).toMatch(/of a later release/);
   });
 });

@@ -12,11 +12,10 @@ import { CacheKeys, LINEAGE_KEY } from '../../src/snapshot/document/keys.ts';
 import { dropValue, setIfNewer, withFence } from '../../src/snapshot/publish/fence.ts';
 import { addMachines, addSample, type Sample } from '../snapshot/rows.ts';
 import { createDatabase, run, type TestDatabase } from '../support/postgres.ts';
-import { startProgram } from '../support/program.ts';
+import { CLI, startProgram } from '../support/program.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
-const CLI = inPackage('src/cli.ts');
 const PAGE = readFileSync(inPackage('docs/hardening.md'), 'utf8');
 const OPS_TOKEN = 'the-token-of-a-scraper-of-these-tests';
 

@@ -16,6 +16,7 @@ import { fleetbook } from '../../support/fleetbook.ts';
 import { createDatabase, type TestDatabase } from '../../support/postgres.ts';
 import { CLI, type Program, startProgram } from '../../support/program.ts';
 import { startTestRedis } from '../../support/redis.ts';
+import { runCommand } from '../../support/run-command.ts';
 import { until } from '../../support/until.ts';
 import { waitingForLocks } from '../../support/waiting.ts';
 
@@ -244,7 +245,7 @@ describe('serve --processes', () => {
   });
 
   it.each(['0', 'many', '257', '-1', '1.5', ''])('rejects %j as a count', async (value) => {
-    const { code, stderr } = await fleetbook(['serve', `--processes=${value}`], settings);
+    const { code, stderr } = await runCommand(['serve', `--processes=${value}`], settings);
     expect({ code, stderr }).toEqual({
       code: 2,
       stderr: `fleetbook: --processes must be a count from 1 to 256, or max for one on each core; it is ${JSON.stringify(value)}\n`,
@@ -252,7 +253,7 @@ describe('serve --processes', () => {
   });
 
   it('names the setting if it is wrong', async () => {
-    const { code, stderr } = await fleetbook(['serve'], { ...settings, PROCESSES: 'all' });
+    const { code, stderr } = await runCommand(['serve'], { ...settings, PROCESSES: 'all' });
     expect({ code, stderr }).toEqual({
       code: 2,
       stderr: expect.stringMatching(/^fleetbook: PROCESSES must be a count .*; it is "all"\n$/),

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePort } from '../../../src/processes/port.ts';
 import { type Published, startPublished } from '../../snapshot/published.ts';
-import { fleetbook } from '../../support/fleetbook.ts';
 import { CLI, type Program, SOURCES, startProgram } from '../../support/program.ts';
+import { runCommand } from '../../support/run-command.ts';
 import { until } from '../../support/until.ts';
 
 const OPS_TOKEN = 'the-operators-token-of-these-tests';
@@ -174,7 +174,7 @@ describe('a wrong setting of a feature', () => {
     ['OTEL_EXPORTER_OTLP_ENDPOINT', 'nowhere', 'http://'],
   ])('ends the start before it listens: %s', async (name, value, remedy) => {
     const env = { DATABASE_URL: published.databaseUrl, REDIS_URL: published.redisUrl, [name]: value };
-    const { code, stdout, stderr } = await fleetbook(['serve'], { ...env, PORT: String(await freePort()) });
+    const { code, stdout, stderr } = await runCommand(['serve'], { ...env, PORT: String(await freePort()) });
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(new RegExp(`^fleetbook: ${name}.*${remedy}`));
     expect(stderr).toContain(value);
