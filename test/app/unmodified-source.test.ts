@@ -338,6 +338,17 @@ describe('one unchanged region of many', () => {
     expect(await plans()).toEqual(['a db.t3.micro 0.036', 'b db.t3.micro 0.038']);
     expect(await here.storedVersions()).toEqual(['"a1"', '"b2"', '"pa2"']);
 
+    // And for one with a price that jumps.
+    indexes(['a/1', 'b/2'], ['a/2', 'b/2']);
+    here.answer('/a/1', '"a1"', 304);
+    here.answer('/b/2', '"b2"', 304);
+    here.answer('/rds/a/2', '"pa2"', 304);
+    here.answer('/rds/b/2', null, offer('"pb2"', '0.38'));
+    expect(await here.run('aws')).toMatchObject({ outcome: 'unchanged' });
+    expect(await here.sql`select code from quarantined_rows`).toEqual([{ code: 'price_jump' }]);
+    expect(await plans()).toEqual(['a db.t3.micro 0.036', 'b db.t3.micro 0.038']);
+    expect(await here.storedVersions()).toEqual(['"a1"', '"b2"', '"pa2"']);
+
     // A plan that is gone from its file is retired, although the machines of its region are unmodified.
     indexes(['a/1', 'b/2'], ['a/2', 'b/3']);
     here.answer('/a/1', '"a1"', 304);

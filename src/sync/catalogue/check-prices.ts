@@ -311,7 +311,8 @@ async function quarantined(
     const reason = `price goes from ${before} to ${after}, a factor of ${factor}; readers see the last price. If it is right: fleetbook accept ${sourceId} ${key} ${stated}`;
     // Traffic is counted by the month.
     const price = { amount: stated, per: per ?? 'month', currency };
-    return { key, regionCode, name, code: 'price_jump' as const, reason, price };
+    const of = kind === 'plan' ? ({ of: 'database_plan' } as const) : {};
+    return { key, regionCode, name, code: 'price_jump' as const, reason, price, ...of };
   });
 }
 
