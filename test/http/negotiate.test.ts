@@ -26,6 +26,9 @@ describe('Accept', () => {
     ['application/*;q=0, */*', false],
     ['application/*;q=0, application/json', true],
     ['*/*;q=0, application/json;q=0.5', true],
+    // Of equal ranges the highest weight counts, in any order.
+    ['application/json;q=0, application/json;charset=utf-8', true],
+    ['application/json, application/json;charset=utf-8;q=0', true],
     ['text/plain;note="a, application/json"', false],
     ['text/plain;note="\\", application/json"', false],
     [',, ,application/json', true],

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AvailabilityDocument } from '../../../src/features/availability/routes.ts';
 import type { FirstAvailableDocument, SearchDocument } from '../../../src/features/search/schema.ts';
+import { addSource, verify } from '../../snapshot/rows.ts';
 import { sceneForEachTest } from '../../snapshot/scene.ts';
 import { until } from '../../support/until.ts';
 import { openCosts } from '../costs/scene.ts';
@@ -72,6 +73,28 @@ describe('/v1/machines/{id}/availability', () => {
     await scene.sql`update regions set version = version + 1 where id = ${scene.sample.region}`;
     await scene.publisher.publishDirty();
     await until(async () => (await api.get(`/v1/machines/${small}/availability`)).statusCode === 404);
+  });
+
+  it('is as old as the sources of its region, and not as the oldest of all', async () => {
+    const { small } = scene.sample;
+    await addSource(scene.sql, 'older', 'catalogue');
+    await verify(scene.sql, 'older', '2025-01-01T00:00:00.000Z');
+    await using api = await openCosts(scene);
+    const asOf = async (path: string) => (await api.get(path)).headers['fleetbook-as-of'];
+    expect(await asOf(`/v1/machines/${small}/availability`)).toBe(await asOf(`/v1/machines/${small}`));
+    expect(await asOf('/v1/providers')).toBe('2025-01-01T00:00:00.000Z');
+  });
+
+  it('is that of a replica with the version of the machine’s list', async () => {
+    const { small } = scene.sample;
+    await setStock(small, true, [ago(6), ago(3)]);
+    await using api = await openCosts(scene, { replicaUrl: scene.db.url });
+    await api.json(`/v1/machines/${small}/availability`);
+    await api.json(`/v1/machines/${small}/prices`);
+    expect(api.replica?.counts.fenced.get('older') ?? 0).toBe(0);
+    await scene.sql`update regions set version = version - 1 where id = ${scene.sample.region}`;
+    await api.json(`/v1/machines/${small}/availability`);
+    expect(api.replica?.counts.fenced.get('older')).toBe(1);
   });
 
   it.each([

@@ -25,6 +25,7 @@ export async function openCosts(scene: ReturnType<typeof sceneForEachTest>, give
   return {
     app,
     get,
+    replica: reader.replica,
     /** The document of a 200. */
     async json<T>(url: string, of?: keyof typeof tokens): Promise<T> {
       const response = await get(url, of);
