@@ -44,21 +44,31 @@ export interface RunningCluster extends RunningSoftware {
   readonly sourceId: string;
 }
 
+/** Rows of a statement: the parse of more is a long turn of the event loop. */
+const CLUSTERS_AT_ONCE = 100;
+
 /** Returns the clusters of an organization by slug, or the one with a slug. */
 export async function runningClusters(
   db: Database,
   organizationId: number,
   slug?: string,
 ): Promise<readonly RunningCluster[]> {
-  return db.execute<RowOf<RunningCluster>>(sql`
-    select c.id, c.slug, c.name, c.status, json_build_object('id', p.id, 'name', p.name) as provider,
-      json_build_object('name', r.name, 'code', r.code) as region, c.source_id as "sourceId",
-      c.engine, c.version, c.end_of_life::text as "endOfLife"
-    from clusters c join regions r on r.id = c.region_id join providers p on p.id = r.provider_id
-    join organizations o on o.id = c.organization_id
-    where c.organization_id = ${organizationId} and c.retired_at is null and o.deleted_at is null
-      ${slug === undefined ? sql`` : sql`and c.slug = ${slug}`}
-    order by c.slug collate "C"`);
+  const found: RunningCluster[] = [];
+  const one = slug === undefined ? sql`` : sql`and c.slug = ${slug}`;
+  for (let after = ''; ; ) {
+    const rows = await db.execute<RowOf<RunningCluster>>(sql`
+      select c.id, c.slug, c.name, c.status, json_build_object('id', p.id, 'name', p.name) as provider,
+        json_build_object('name', r.name, 'code', r.code) as region, c.source_id as "sourceId",
+        c.engine, c.version, c.end_of_life::text as "endOfLife"
+      from clusters c join regions r on r.id = c.region_id join providers p on p.id = r.provider_id
+      join organizations o on o.id = c.organization_id
+      where c.organization_id = ${organizationId} and c.retired_at is null and o.deleted_at is null
+        and c.slug > ${after} ${one}
+      order by c.slug limit ${CLUSTERS_AT_ONCE}`);
+    found.push(...rows);
+    if (rows.length < CLUSTERS_AT_ONCE) return found;
+    after = rows.at(-1)?.slug ?? '';
+  }
 }
 
 /** Clusters of all organizations that run the same version. */

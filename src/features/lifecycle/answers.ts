@@ -93,32 +93,45 @@ export function lifecycleAnswers({ documents, now = Date.now }: LifecycleOptions
       if (after === undefined) return undefined;
       const { judged, today, readAt, asOf } = await read(organizationId);
       const { within, engine } = question;
-      const those = judged.filter(
-        ({ cluster }) => engine === undefined || engine.includes(cluster.engine ?? ''),
-      );
-      const countOf = (fits: (one: Judged) => boolean) => those.filter(fits).length;
-      const listed = those
-        .filter(({ lifecycle }) => lifecycle.state === 'unknown' || isEnding(lifecycle, within))
-        .toSorted((one, other) => (one.place < other.place ? -1 : 1))
-        .filter(({ place }) => place > after);
+      const totals = { clusters: 0, ended: 0, ending: 0, unknown: 0 };
+      const listed: Judged[] = [];
+      const slice = new Slice();
+      for (const one of judged) {
+        if (slice.isOver) await slice.next();
+        const { cluster, lifecycle, place } = one;
+        if (engine !== undefined && !engine.includes(cluster.engine ?? '')) continue;
+        const isSoon = isEnding(lifecycle, within);
+        totals.clusters += 1;
+        if (lifecycle.state !== 'supported') totals[lifecycle.state] += 1;
+        else if (isSoon) totals.ending += 1;
+        if ((isSoon || lifecycle.state === 'unknown') && place > after) insertFirst(listed, one, limit + 1);
+      }
       const page = listed.slice(0, limit);
       const last = listed.length > limit ? page.at(-1) : undefined;
       const document: LifecycleDocument = {
         within,
         today,
         lifecycles_read_at: readAt,
-        totals: {
-          clusters: those.length,
-          ended: countOf(({ lifecycle }) => lifecycle.state === 'ended'),
-          ending: countOf(({ lifecycle }) => lifecycle.state === 'supported' && isEnding(lifecycle, within)),
-          unknown: countOf(({ lifecycle }) => lifecycle.state === 'unknown'),
-        },
+        totals,
         clusters: page.map(detailsDocument),
         next: last ? writeCursor(question, [], last.place) : null,
       };
       return answer(document, asOf);
     },
   };
+}
+
+/** Inserts in the order of places, and keeps the first ones: a sort of all clusters would be one long turn of the event loop. */
+function insertFirst(first: Judged[], one: Judged, most: number): void {
+  let [low, high] = [0, first.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((first[middle] as Judged).place < one.place) low = middle + 1;
+    else high = middle;
+  }
+  if (low === most) return;
+  first.splice(low, 0, one);
+  if (first.length > most) first.pop();
 }
 
 function answer(document: object, asOf: string | undefined): Answer {

@@ -204,6 +204,18 @@ describe('/v1/lifecycle', () => {
     expect(pages).toEqual(whole.clusters);
   });
 
+  it('has every cluster of a large organization once', async () => {
+    const slugs = Array.from({ length: 205 }, (_, i) => `many-${i}`);
+    const place = { source: 'plane', regionId: scene.sample.region, machineId: scene.sample.small };
+    for (const slug of slugs) await addCluster(scene.sql, scene.sample.a, { slug, ...place, disks: 0 });
+    await using api = await open();
+    const found = await api.json<LifecycleDocument>('/v1/lifecycle?limit=1000');
+    expect(found.totals).toEqual({ clusters: 206, ended: 0, ending: 0, unknown: 206 });
+    expect(slugsOf(found)).toEqual(['cluster-test', ...slugs].toSorted());
+    const page = await api.json<LifecycleDocument>('/v1/lifecycle?limit=206');
+    expect([page.clusters, page.next]).toEqual([found.clusters, null]);
+  });
+
   it('of an organization without clusters is empty, and of another one is its own', async () => {
     await addMany();
     await using api = await open();
