@@ -11,7 +11,7 @@ export const SAME_FACTOR = 0.01;
 /** A pattern fits at least this share of the rows that it is about, and so many rows. */
 const MOST = 0.9;
 const FEWEST = 3;
-/** A part with at least this share of all changed rows gives the question of the whole batch. */
+/** A question about at least this share of all changed rows is that of the whole batch. */
 const MAIN = 0.8;
 const PARTS = 3;
 export const NAMED = 3;
@@ -143,9 +143,11 @@ export function patternOf(facts: BatchFacts): string {
 /** An incomplete or unusable answer explains changed rows, so its question comes first. */
 function questionOf([answer]: readonly Part[], changes: readonly Part[]): string {
   if (answer) return answer.question;
-  const all = changes.reduce((sum, { rows }) => sum + rows, 0);
   const [main] = changes;
-  return main && main.rows >= MAIN * all ? main.question : 'several changes at once';
+  const all = sum(changes, ({ rows }) => rows);
+  // One cause changes several kinds of rows, e.g. a unit the prices of machines and of their terms.
+  const alike = sum(changes, ({ rows, question }) => (question === main?.question ? rows : 0));
+  return main && alike >= MAIN * all ? main.question : 'several changes at once';
 }
 
 function partsOfAnswer(facts: BatchFacts): Part[] {

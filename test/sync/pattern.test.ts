@@ -227,6 +227,12 @@ describe('a held batch', () => {
     ],
     ['repeats rows', whole, [...whole, ...offers('a', 8)], '8 rows more than once: a page read twice?'],
     [
+      'states all prices of machines and terms in another unit',
+      [a, ...offers('a', 4, { monthlyCap: '30' })],
+      [a, ...offers('a', 4, { amount: '6', monthlyCap: '3000' })],
+      'all 4 prices × 100; 4 prices of terms × 100: a unit?',
+    ],
+    [
       'has several changes',
       [a, b, ...offers('a', 10), ...offers('b', 10)],
       [a, b, ...offers('a', 10).slice(2), ...offers('b', 10, { amount: '0.07' }).slice(3), offer('a', 'new')],
