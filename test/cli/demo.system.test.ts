@@ -102,12 +102,14 @@ describe('fleetbook demo', () => {
     expect(await command('changes', '--since', '29d')).toMatchObject({ isComplete: true });
   });
 
-  it('has only the alerts of the failing source and of the held batch', async () => {
+  it('has only the alerts of the failing source, of the held batch, and of ended versions', async () => {
     const alerts = async () => (await command('alert', 'list')) as { kind: string; subject: string }[];
-    await until(async () => (await alerts()).length > 1);
+    await until(async () => (await alerts()).length > 3);
     expect((await alerts()).map(({ kind, subject }) => `${kind} ${subject}`).sort()).toEqual([
       'batch_held linode',
       'source_stale own-hardware',
+      'version_ending clickhouse 25.8',
+      'version_ending postgresql 14',
     ]);
   });
 

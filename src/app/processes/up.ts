@@ -212,12 +212,13 @@ async function startSample(processes: Supervisor, env: Environment): Promise<Rec
     // Its URLs are in the settings of other processes, so a restart needs the same port.
     env: { ...env, SAMPLE_PORT: String(await freePort()) },
   };
-  const { hetznerUrl, linodeUrl, clustersUrl } = await processes.start('sample', () => startChild(sample));
+  const urls = await processes.start('sample', () => startChild(sample));
   return {
     ...sampleSettings({
-      hetznerUrl: String(hetznerUrl),
-      linodeUrl: String(linodeUrl),
-      clustersUrl: String(clustersUrl),
+      hetznerUrl: String(urls.hetznerUrl),
+      linodeUrl: String(urls.linodeUrl),
+      clustersUrl: String(urls.clustersUrl),
+      lifecyclesUrl: String(urls.lifecyclesUrl),
     }),
     CATALOGUE_CURRENCY: SAMPLE_RATES.currency,
     CATALOGUE_RATES: `EUR:${SAMPLE_RATES.rates.EUR}`,

@@ -9,8 +9,8 @@ if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) {
 }
 
 const upstream = await startSampleUpstream({ port: Number(port) });
-const { url, hetznerUrl, linodeUrl, clustersUrl } = upstream;
-const urls = { url, hetznerUrl, linodeUrl, clustersUrl };
+const { url, hetznerUrl, linodeUrl, clustersUrl, lifecyclesUrl } = upstream;
+const urls = { url, hetznerUrl, linodeUrl, clustersUrl, lifecyclesUrl };
 // It has no metrics, but the parent waits for the answers of all processes.
 answerParent(async () => undefined);
 if (process.send) reportReady(urls);

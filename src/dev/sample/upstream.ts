@@ -1,6 +1,7 @@
 /**
- * The upstreams of the sample: two providers and a control plane. They serve the JSON files of this folder in the providers'
- * formats. Machine types, regions and list prices are real values from the end of 2025, and are not kept up to date.
+ * The upstreams of the sample: two providers, a control plane and release cycles. They serve the JSON files of this folder in the
+ * upstreams' formats. Machine types, regions and list prices are real values from the end of 2025, and releases from August 2026.
+ * They are not kept up to date.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -9,6 +10,7 @@ import clusters from './clusters.json' with { type: 'json' };
 import locations from './hetzner/locations.json' with { type: 'json' };
 import pricing from './hetzner/pricing.json' with { type: 'json' };
 import serverTypes from './hetzner/server_types.json' with { type: 'json' };
+import lifecycles from './lifecycles.json' with { type: 'json' };
 import availability from './linode/availability.json' with { type: 'json' };
 import databaseTypes from './linode/database_types.json' with { type: 'json' };
 import transferPrices from './linode/network_transfer_prices.json' with { type: 'json' };
@@ -26,6 +28,7 @@ export interface SampleUpstream extends AsyncDisposable {
   readonly hetznerUrl: string;
   readonly linodeUrl: string;
   readonly clustersUrl: string;
+  readonly lifecyclesUrl: string;
 }
 
 /** Returns the variables that make the sample's upstreams sources. */
@@ -33,12 +36,14 @@ export function sampleSettings({
   hetznerUrl,
   linodeUrl,
   clustersUrl,
-}: Pick<SampleUpstream, 'hetznerUrl' | 'linodeUrl' | 'clustersUrl'>) {
+  lifecyclesUrl,
+}: Omit<SampleUpstream, 'url' | typeof Symbol.asyncDispose>) {
   return {
     HETZNER_URL: hetznerUrl,
     HETZNER_TOKEN: SAMPLE_HETZNER_TOKEN,
     LINODE_URL: linodeUrl,
     CLUSTERS_URL: clustersUrl,
+    LIFECYCLES_URL: lifecyclesUrl,
   };
 }
 
@@ -60,6 +65,10 @@ export const SAMPLE_ENDPOINTS: ReadonlyMap<string, Endpoint> = new Map<string, E
   ['/linode/v4/databases/types', { rows: databaseTypes.data, paged: linodePages }],
   ['/linode/v4/network-transfer/prices', { rows: transferPrices.data, paged: linodePages }],
   ['/clusters.json', { rows: clusters }],
+  ...Object.entries(lifecycles).map(([name, releases]): [string, Endpoint] => [
+    `/lifecycles/products/${name}/`,
+    { rows: { schema_version: '1.2.1', result: { name, releases } } },
+  ]),
 ]);
 
 function hetzner(key: string, rows: readonly unknown[]): Endpoint {
@@ -86,6 +95,7 @@ export async function startSampleUpstream(options: UpstreamOptions = {}): Promis
     hetznerUrl: `${url}/hetzner`,
     linodeUrl: `${url}/linode`,
     clustersUrl: `${url}/clusters.json`,
+    lifecyclesUrl: `${url}/lifecycles`,
     async [Symbol.asyncDispose]() {
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeAllConnections();

@@ -6,11 +6,13 @@ import {
   SAMPLE_ORGANIZATION,
   startSampleUpstream,
 } from '../../../src/dev/sample/upstream.ts';
+import { byEngine, type Cycle, lifecycleOf } from '../../../src/domain/lifecycle.ts';
 import { hasEnded, limitBroken, type Offer } from '../../../src/domain/machine.ts';
 import { pricePerMinute } from '../../../src/domain/prices/price.ts';
 import { adapter as json } from '../../../src/sources/clusters/json.ts';
 import { NO_CREDENTIALS } from '../../../src/sources/credentials/provider.ts';
 import { openSourceHttp } from '../../../src/sources/http/http.ts';
+import { adapter as endoflife } from '../../../src/sources/lifecycles/endoflife.ts';
 import { adapter as hetzner } from '../../../src/sources/providers/hetzner.ts';
 import { adapter as linode } from '../../../src/sources/providers/linode.ts';
 import type { CatalogueAdapter } from '../../../src/sources/source.ts';
@@ -108,6 +110,38 @@ describe('the sample catalogue', () => {
     const nanodes = offersOf('Linode').filter((offer) => offer.name === 'g6-nanode-1');
     const amount = (region: string) => nanodes.find((offer) => offer.regionCode === region)?.price.amount;
     expect([amount('us-east'), amount('id-cgk'), amount('br-gru')]).toEqual(['0.0075', '0.009', '0.0105']);
+  });
+});
+
+describe('the sample release cycles', () => {
+  it('are all read by the real adapter, and have the version of each sample cluster', async () => {
+    await using upstream = await startSampleUpstream();
+    const http = openSourceHttp({
+      baseUrl: upstream.lifecyclesUrl,
+      credentials: 'none',
+      deadlineMs: 5_000,
+      maxBytes: 1_000_000,
+    });
+    const cycles: Cycle[] = [];
+    for await (const item of endoflife.cycles({ http })) {
+      if (item.kind !== 'cycle') return expect.fail(JSON.stringify(item));
+      cycles.push(item.cycle);
+    }
+    const found = clusters.map(({ engine, version }) => {
+      const { cycle, reason } = lifecycleOf(
+        { engine, version, endOfLife: null },
+        byEngine(cycles),
+        '2026-08-22',
+      );
+      return [engine, cycle?.name ?? reason];
+    });
+    expect(found).toEqual([
+      ['postgresql', '14'],
+      ['clickhouse', '25.8'],
+      ['opensearch', '2'],
+      ['mysql', 'version_too_short'],
+      ['redis', '7.2'],
+    ]);
   });
 });
 
