@@ -137,14 +137,10 @@ it('names the machine of each provider with the lowest total, with and without c
 });
 
 it('compares costs that are equal in decimals, but not in doubles', () => {
-  const facts = { architecture: null, generation: null, cpuKind: null, localDisk: null, network: null };
-  const none = { includedTraffic: null, includedIpv4: null, orderableUntil: null, retiresAt: null };
-  const size = { cpu: 2, ram: 4, ramUnit: 'Binary', facts: { ...facts, ...none }, soldOut: false } as const;
-  const place = { region: 1, provider: 1 };
   const machines = [
     // 0.07 × 43,800 minutes is 3066.0000000000005 in doubles.
-    { ...size, ...place, id: 1, name: 'a', price: 0.07, terms: null },
-    { ...size, ...place, id: 2, name: 'b', price: 0.08, terms: termsOf('3066', null) },
+    worlds.plainMachine({ id: 1, price: 0.07 }),
+    worlds.plainMachine({ id: 2, price: 0.08, terms: termsOf('3066', null) }),
   ];
   const index = worlds.indexOf(emptyIndex(), new Map([[1, machines]]));
   const priced = worlds.pricedBy(index, bookForTerm([], 'on_demand', NOW));

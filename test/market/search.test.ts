@@ -45,6 +45,15 @@ describe('a search', () => {
     );
   });
 
+  it('for a local disk leaves out a machine whose disk is unknown', () => {
+    const machines = [null, 0, 80].map((localDisk, i) =>
+      worlds.plainMachine({ id: i + 1, price: 0.1, facts: { localDisk } }),
+    );
+    const index = worlds.indexOf(emptyIndex(), new Map([[1, machines]]));
+    expect(pages(index, { minDisk: 80 }, CHEAPEST, 10)).toEqual([3]);
+    expect(pages(index, {}, CHEAPEST, 10)).toEqual([1, 2, 3]);
+  });
+
   it('continues behind its place in the order after any publication between two pages', () => {
     const changes = fc.array(
       fc

@@ -19,6 +19,30 @@ export interface Machine extends MachineWithFacts {
 /** Region id → its machines. Regions 1 to 3 are of provider 1, the others of provider 2. */
 export type World = ReadonlyMap<number, readonly Machine[]>;
 
+/** A machine of region 1 with 2 CPUs and 4 GiB, whose facts are unknown unless given. */
+export function plainMachine({
+  facts,
+  terms = null,
+  ...given
+}: Pick<Machine, 'id' | 'price'> & {
+  readonly facts?: Partial<MachineFacts>;
+  readonly terms?: Machine['terms'];
+}): Machine {
+  const none = { architecture: null, generation: null, cpuKind: null, localDisk: null, network: null };
+  const others = { includedTraffic: null, includedIpv4: null, orderableUntil: null, retiresAt: null };
+  const size = { cpu: 2, ram: 4, ramUnit: 'Binary' } as const;
+  const place = { region: 1, provider: 1 };
+  return {
+    ...size,
+    ...place,
+    name: `m${given.id}`,
+    soldOut: false,
+    terms,
+    ...given,
+    facts: { ...none, ...others, ...facts },
+  };
+}
+
 export const providerOf = (region: number): number => (region <= 3 ? 1 : 2);
 
 /** The country of a region; that of region 5 is unknown. */
