@@ -67,8 +67,12 @@ export async function addPlan(sql: Sql, regionId: number): Promise<void> {
 
 /** This many machines of the source `cloud`, each at a different price: a list large enough to compress. */
 export async function addMachines(sql: Sql, regionId: number, count: number): Promise<void> {
-  for (let i = 0; i < count; i++)
-    await addMachine(sql, regionId, { name: `m${i}`, price: `0.${1000 + i}`, source: 'cloud' });
+  await sql`
+    with added as (
+      insert into machines (region_id, name, cpu, ram, ram_unit, price, source_id)
+      select ${regionId}, 'm' || i, 2, 8, 'Binary', (1000 + i) * 0.0001, 'cloud' from generate_series(0, ${count - 1}::int) i
+    )
+    update regions set version = version + ${count}::int where id = ${regionId}`;
 }
 
 /** @returns the region's new version */

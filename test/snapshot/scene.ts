@@ -59,6 +59,8 @@ export interface ReaderOptions {
   readonly replicaUrl?: string;
   /** Replaces the reader's store, e.g. by one that counts. */
   readonly sql?: Sql;
+  /** An open store of the database, which outlives the reader. By default the reader has its own. */
+  readonly kept?: Store;
   /** The address for `caughtUp`; that of the cache by default. */
   readonly writerUrl?: string;
   /** The address of the stream; that of the cache by default. */
@@ -149,6 +151,7 @@ export function countingSql(databaseUrl: string): { sql: Sql; statements: string
 /** Milliseconds that a test's reader waits for each server. The product's shorter ones pass on a busy machine without a fault. */
 const CACHE_DEADLINE_MS = 1000;
 const POSTGRES_DEADLINE_MS = 20_000;
+const POSTGRES_READS = 16;
 
 function patient<Client extends ReturnType<typeof openRedis>>(client: Client): Client {
   Object.assign(client instanceof Redis ? client.options : (client.options.redisOptions ?? {}), {
@@ -160,17 +163,12 @@ function patient<Client extends ReturnType<typeof openRedis>>(client: Client): C
 /** The reading part of one reader process. No server has to be up. */
 function openReader({
   postgresDeadlineMs = POSTGRES_DEADLINE_MS,
-  postgresReads = 16,
+  postgresReads = POSTGRES_READS,
   cacheDeadlineMs = CACHE_DEADLINE_MS,
   logger = silent,
   ...options
 }: ReaderOptions): TestReader {
-  const store = openStore({
-    url: options.databaseUrl,
-    role: 'reader',
-    connections: postgresReads,
-    statementTimeoutMs: POSTGRES_DEADLINE_MS,
-  });
+  const store = options.kept ?? openReaderStore(options.databaseUrl, postgresReads);
   const now = options.now ?? steadyNow;
   const link = new CacheLink({
     commands: withFence(patient(openRedis(options.redisUrl, 'reader', () => {}))),
@@ -185,15 +183,7 @@ function openReader({
   const memory = memoryBudget(options.memoryLimit ?? 64_000_000);
   const staleLimitMs = options.staleLimitMs ?? 3_600_000;
   const tokenStaleLimitMs = options.tokenStaleLimitMs ?? 900_000;
-  const replicaStore =
-    options.replicaUrl === undefined
-      ? undefined
-      : openStore({
-          url: options.replicaUrl,
-          role: 'reader',
-          connections: 4,
-          statementTimeoutMs: POSTGRES_DEADLINE_MS,
-        });
+  const replicaStore = options.replicaUrl === undefined ? undefined : openReaderStore(options.replicaUrl, 4);
   const reads = (sql: Sql, atOnce: number) =>
     new PostgresReads({
       sql,
@@ -286,9 +276,13 @@ function openReader({
       await dump?.[Symbol.asyncDispose]();
       await link[Symbol.asyncDispose]();
       await replicaStore?.[Symbol.asyncDispose]();
-      await store[Symbol.asyncDispose]();
+      if (store !== options.kept) await store[Symbol.asyncDispose]();
     },
   };
+}
+
+function openReaderStore(url: string, connections: number): Store {
+  return openStore({ url, role: 'reader', connections, statementTimeoutMs: POSTGRES_DEADLINE_MS });
 }
 
 /** Appends an entry that follows a lost one: every reader of the stream finds a gap. */
@@ -327,11 +321,16 @@ export interface Scene extends AsyncDisposable {
 /**
  * Caches may be shared, since keys contain the lineage. Disposing also closes its readers.
  * @param given an existing database, which is not disposed; by default a new one
+ * @param kept stores of this database, which are not disposed; by default new ones
  */
-export async function openScene(redis: Pick<TestRedis, 'url'>, given?: TestDatabase): Promise<Scene> {
+export async function openScene(
+  redis: Pick<TestRedis, 'url'>,
+  given?: TestDatabase,
+  kept?: KeptStores,
+): Promise<Scene> {
   await using opened = new AsyncDisposableStack();
   const db = given ?? opened.use(await createDatabase());
-  const store = opened.use(openStore({ url: db.url, role: 'worker', connections: 4 }));
+  const store = kept?.worker ?? opened.use(openWorkerStore(db));
   const cache = withFence(openRedis(redis.url, 'publisher', () => {}));
   opened.defer(() => cache.disconnect());
   await redisReady(cache, 5000);
@@ -345,8 +344,10 @@ export async function openScene(redis: Pick<TestRedis, 'url'>, given?: TestDatab
     keys,
     publisher: new Publisher(store.db, cache),
     reader(options = {}) {
+      const isOwn = options.databaseUrl !== undefined || options.postgresReads !== undefined;
+      const shared = kept === undefined || isOwn ? {} : { kept: kept.reader };
       return closing.use(
-        openReader({ databaseUrl: db.url, redisUrl: redis.url, writerUrl: redis.url, ...options }),
+        openReader({ databaseUrl: db.url, redisUrl: redis.url, writerUrl: redis.url, ...shared, ...options }),
       );
     },
     async secondPublisher() {
@@ -359,6 +360,14 @@ export async function openScene(redis: Pick<TestRedis, 'url'>, given?: TestDatab
   };
 }
 
+const openWorkerStore = ({ url }: TestDatabase) => openStore({ url, role: 'worker', connections: 4 });
+
+/** A new connection costs as much as fifty statements, so the tests of a file share them. */
+interface KeptStores {
+  readonly worker: Store;
+  readonly reader: Store;
+}
+
 /** The current test's scene, with the sample's unpublished rows in its database. */
 export interface TestScene extends Scene {
   readonly redis: TestRedis;
@@ -368,17 +377,22 @@ export interface TestScene extends Scene {
 }
 
 /**
- * Hooks: one database for the file, reset for each test, and a Redis for the file or, if tests break it, for each
+ * Hooks: one database with a worker's connections for the file, reset for each test, and a Redis for the file or, if tests break it, for each
  * test. The result refers to the current test's scene.
  */
 export function sceneForEachTest(options: { redis?: 'of the file' | 'of the test' } = {}): TestScene {
   const file = new AsyncDisposableStack();
   let db: TestDatabase | undefined;
+  let kept: KeptStores | undefined;
   let owner: Sql | undefined;
   let shared: TestRedis | undefined;
   let current: TestScene | undefined;
   beforeAll(async () => {
     db = file.use(await createDatabase());
+    kept = {
+      worker: file.use(openWorkerStore(db)),
+      reader: file.use(openReaderStore(db.url, POSTGRES_READS)),
+    };
     const sql = postgres(db.url, { max: 1, onnotice: () => {} });
     file.defer(() => sql.end({ timeout: 5 }));
     owner = sql;
@@ -391,8 +405,8 @@ export function sceneForEachTest(options: { redis?: 'of the file' | 'of the test
     const redis = shared ?? opened.use(await startTestRedis());
     await emptyDatabase(owner);
     await owner`update lineage set currency = 'USD'`;
-    const scene = opened.use(await openScene(redis, db));
-    const sample = await addSample(scene.sql);
+    const scene = opened.use(await openScene(redis, db, kept));
+    const sample = await addSample(owner);
     current = { ...scene, redis, sample, linkedReader: (given) => linked(scene.reader(given)) };
     const closing = opened.move();
     return async () => {
