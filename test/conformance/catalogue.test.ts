@@ -9,7 +9,7 @@ import { SourceError } from '../../src/sources/source.ts';
 import type { FakeAnswer } from '../support/fake-upstream.ts';
 import { caseOf, endpointOf, type FixturePage, type Json, listPointer } from './catalogue-case.ts';
 import { type Catalogue, nameOf, read, sorted, WRONG_PRICES, withFacts } from './catalogue-reading.ts';
-import { failure, PASSING } from './failing.ts';
+import { failure, inTurn, PASSING } from './failing.ts';
 import { changed, everyObject, fieldsOutsideRows, reversed, without, withoutFirst } from './json-changes.ts';
 
 /** Each earlier offer is unchanged, or a new rejected row excuses it and names `field`. */
@@ -192,7 +192,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
 
   const unwell = (page: FixturePage): FakeAnswer[] => {
     const cutAfter = Math.floor(JSON.stringify(page.json).length / 2);
-    const framings = ['length', 'chunked', 'close'] as const;
+    const framings = inTurn(['length', 'chunked', 'close'] as const, own.pages.indexOf(page));
     return [{ status: 500 }, ...framings.map((framing) => ({ json: page.json, cutAfter, framing }))];
   };
   const needed = pages.filter(([, page]) => !page.additional);
@@ -206,7 +206,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
 
   it.for(pages)('reads everything if %s fails once, with no other repeated request', async ([, page]) => {
     const before = await usual();
-    for (const answer of PASSING)
+    for (const answer of inTurn(PASSING, own.pages.indexOf(page)))
       expect(await read(adapter, own, undefined, 'all', { page, answer })).toEqual(before);
   });
 

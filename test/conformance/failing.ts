@@ -4,6 +4,7 @@ import { REQUEST_RETRIES, RequestRetries } from '../../src/sources/http/retries.
 import { SourceError, type SourceFailureKind } from '../../src/sources/source.ts';
 import { fakeClock } from '../sources/http/fake-clock.ts';
 import type { FakeAnswer } from '../support/fake-upstream.ts';
+import { cyclic, IS_LONG } from '../support/random.ts';
 
 /** The token of each source; no failure may repeat it. */
 export const TOKEN = 'conformance:token';
@@ -23,6 +24,10 @@ export const CREDENTIALS: Record<CredentialKind, Record<string, string | RegExp 
   },
   'x-goog-api-key': { authorization: null, 'x-goog-api-key': TOKEN },
 };
+
+/** For a change each page meets one case in turn: all adapters read through the same client. At night it meets all. */
+export const inTurn = <T>(cases: readonly T[], page: number): readonly T[] =>
+  IS_LONG ? cases : [cyclic(cases, page)];
 
 /** Answers of a temporarily failing upstream: no byte of a body arrives. */
 export const PASSING: readonly FakeAnswer[] = [

@@ -15,7 +15,7 @@ import { migrationsOf } from './older-migrations.ts';
 
 let db: TestDatabase;
 beforeAll(async () => {
-  db = await createDatabase();
+  db = await createDatabase({ unused: true });
   return () => db[Symbol.asyncDispose]();
 });
 

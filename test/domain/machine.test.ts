@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { limitBroken, memory, memoryOfBytes, type SourceMemoryUnit } from '../../src/domain/machine.ts';
+import { runs } from '../support/random.ts';
 
 describe('memory', () => {
   it.each<[number, SourceMemoryUnit, number, string]>([
@@ -70,7 +71,7 @@ describe('the cost-optimized limits', () => {
         const passes = cpu <= 32 && ram <= 128 && ram / cpu <= 8;
         expect(limitBroken({ cpu, ram }) === undefined).toBe(passes);
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(1_000) },
     );
   });
 });

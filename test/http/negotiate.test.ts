@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { acceptsJson, allowedCodings, chooseCoding, matchingTag } from '../../src/http/protocol/negotiate.ts';
 import type { EncodedBody } from '../../src/snapshot/document/answer.ts';
+import { runs } from '../support/random.ts';
 
 describe('Accept', () => {
   it.each([
@@ -119,7 +120,7 @@ it('no header field fails or has another result the second time', () => {
       expect(allowedCodings(header)).toEqual(allowedCodings(header));
       expect(matchingTag(header, 'h', '"h"')?.startsWith('"h') ?? true).toBe(true);
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 

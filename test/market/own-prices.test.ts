@@ -8,6 +8,7 @@ import { entryOf, listPriceOf, ownView, PriceBooks, type PricedIndex } from '../
 import { rowsBytes } from '../../src/market/rows.ts';
 import { search } from '../../src/market/search.ts';
 import { NO_BOOKS } from '../http/readers.ts';
+import { runs } from '../support/random.ts';
 import { priceBookEntry as entry } from './price-book-entry.ts';
 import * as worlds from './world.ts';
 
@@ -89,7 +90,7 @@ describe('a search by own prices', () => {
           expect(pages(own, filters, sort, limit)).toEqual(wanted);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 
@@ -113,7 +114,7 @@ describe('a search by own prices', () => {
           expect(pages(after, filters, sort, 3)).toEqual(wanted.map(({ id }) => id));
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 

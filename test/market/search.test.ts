@@ -9,6 +9,7 @@ import {
 } from '../../src/market/catalogue-index.ts';
 import type { Filters, Sort } from '../../src/market/filters.ts';
 import { search } from '../../src/market/search.ts';
+import { runs } from '../support/random.ts';
 import * as worlds from './world.ts';
 
 const CHEAPEST: Sort = { by: 'price', descending: false };
@@ -41,7 +42,7 @@ describe('a search', () => {
           expect(pages(index, filters, sort, limit)).toEqual(wanted);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 
@@ -85,7 +86,7 @@ describe('a search', () => {
           expect(search(before, filters, sort, limit)).toEqual(first);
         },
       ),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
   });
 });

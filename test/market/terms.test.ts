@@ -11,6 +11,7 @@ import {
 } from '../../src/market/catalogue-index.ts';
 import { findMachine, ofTerm } from '../../src/market/machines.ts';
 import { search } from '../../src/market/search.ts';
+import { runs } from '../support/random.ts';
 import * as worlds from './world.ts';
 
 const SOURCE = { price: { amount: '1', per: 'hour', currency: 'EUR' } } as const;
@@ -83,7 +84,7 @@ describe('the catalogue in memory', () => {
         expect(findMachine(after, 99)).toBeUndefined();
         expect(foundIn(before, first)).toEqual(wantedOf(first));
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 
@@ -98,7 +99,7 @@ describe('the catalogue in memory', () => {
         const { rows } = search(view, filters, sort, 1000);
         expect(rows.map((row) => view.rows.ids[row])).toEqual(wanted);
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util';
+import { Redis } from 'ioredis';
 import {
   findRedisServer,
   type PrivateRedis,
@@ -31,28 +33,72 @@ export function redisBinary(): RedisBinary {
 }
 
 /**
- * Starts a real Redis server: `await using redis = await startTestRedis()`.
- * @param args further settings, e.g. `['--maxmemory', '2mb', '--maxmemory-policy', 'allkeys-lru']`
+ * A real, empty Redis server: `await using redis = await startTestRedis()`. It is a new one, or one that an earlier test of this
+ * process has left as it was.
+ * @param args further settings of a new one, e.g. `['--maxmemory', '2mb', '--maxmemory-policy', 'allkeys-lru']`
  */
 export async function startTestRedis(args: readonly string[] = []): Promise<TestRedis> {
   const binary = redisBinary();
-  let server: PrivateRedis = await startRedis({ binary, args });
+  const before = args.length === 0 ? left.pop() : undefined;
+  let server: PrivateRedis = before?.server ?? (await startRedis({ binary, args }));
+  const settings = before?.settings ?? (await commanded(server, settingsOf));
   const { url, port, password } = server;
   const same: PrivateRedisOptions = { binary, args, port, password };
+  let isReusable = args.length === 0;
+  const signal = (name: NodeJS.Signals) => {
+    isReusable = false;
+    server.signal(name);
+  };
   return {
     url,
     port,
     password,
     async kill() {
-      server.signal('SIGKILL');
+      signal('SIGKILL');
       await server.exited;
     },
-    pause: () => server.signal('SIGSTOP'),
-    resume: () => server.signal('SIGCONT'),
+    pause: () => signal('SIGSTOP'),
+    resume: () => signal('SIGCONT'),
     async restart() {
+      isReusable = false;
       await server.stop();
       server = await startRedis(same);
     },
-    [Symbol.asyncDispose]: () => server.stop(),
+    async [Symbol.asyncDispose]() {
+      const isClean = isReusable && (await clean(server, settings).catch(() => false));
+      if (isClean) left.push({ server, settings });
+      else await server.stop();
+    },
   };
+}
+
+/** Servers for later tests of this process. Cleaning one takes a tenth of the time of starting one. */
+const left: { readonly server: PrivateRedis; readonly settings: unknown }[] = [];
+
+/** Closes all other connections and deletes everything. Returns false if its settings are not the given ones, or it replicates. */
+const clean = (server: PrivateRedis, settings: unknown): Promise<boolean> =>
+  commanded(server, async (client) => {
+    if (!isDeepStrictEqual(await settingsOf(client), settings)) return false;
+    for (const type of ['normal', 'pubsub'])
+      await client.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes');
+    await client.flushall();
+    await client.script('FLUSH');
+    await client.config('RESETSTAT');
+    return true;
+  });
+
+/** Returns what `CONFIG SET` and `REPLICAOF` change. */
+async function settingsOf(client: Redis): Promise<unknown> {
+  const [role, , replicas] = (await client.role()) as unknown[];
+  return [role, replicas, await client.config('GET', '*')];
+}
+
+async function commanded<T>({ url }: PrivateRedis, commands: (client: Redis) => Promise<T>): Promise<T> {
+  const client = new Redis(url, { maxRetriesPerRequest: 0, retryStrategy: () => null });
+  client.on('error', () => {});
+  try {
+    return await commands(client);
+  } finally {
+    client.disconnect();
+  }
 }

@@ -11,6 +11,7 @@ import {
 import { type PriceTerm, TERMS } from '../../../src/domain/prices/term.ts';
 import { nodePrice, nodePriceBy } from '../../../src/market/costs/cost.ts';
 import { priceBookEntry as entry } from '../../market/price-book-entry.ts';
+import { runs } from '../../support/random.ts';
 
 const JANUARY = '2026-01-01T00:00:00Z';
 const at = (day: number) => Date.parse(JANUARY) + day * 86_400_000;
@@ -95,7 +96,7 @@ describe('the entry that wins', () => {
             expect(compiled.entryOf(each)).toEqual(naive(book, each, term, at(time)));
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 

@@ -7,6 +7,7 @@ import {
   pricePerMinute,
   type SourcePrice,
 } from '../../../src/domain/prices/price.ts';
+import { runs } from '../../support/random.ts';
 
 const usd = (amount: string, per: BillingPeriod = 'hour'): SourcePrice => ({ amount, per, currency: 'USD' });
 
@@ -196,7 +197,7 @@ describe('the price per minute', () => {
         expect(found).toMatch(/^\d+(\.\d{1,18})?$/);
         expect(atoms(found)).toBe(halfEven(amount.digits * rate.digits, denominator));
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 

@@ -8,6 +8,7 @@ import {
   billOf,
   type Needs,
 } from '../../../src/market/costs/bill.ts';
+import { runs } from '../../support/random.ts';
 
 const amount = (digits: number, most = 10n ** 6n) =>
   fc
@@ -92,7 +93,7 @@ describe('a bill', () => {
         ).toBe(true);
         expect(bill.isComplete).toBe(parts.length === BILL_PARTS.length);
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 
@@ -109,7 +110,7 @@ describe('a bill', () => {
           expect(error).toBeLessThanOrEqual(digits + 0.5e-8);
         }
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 

@@ -9,6 +9,7 @@ import {
   type NodePrice,
   shownAmount,
 } from '../../../src/market/costs/cost.ts';
+import { runs } from '../../support/random.ts';
 
 // An independent calculation, with another library than the product's.
 const Wide = Big();
@@ -96,7 +97,7 @@ describe('the cost of a cluster', () => {
         const isKnown = node !== null && given.disks.every(({ type }) => type.price !== null);
         expect(cost.isComplete).toBe(isKnown);
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 

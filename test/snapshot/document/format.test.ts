@@ -18,6 +18,7 @@ import {
   HEADER_LENGTH,
   parseHeader,
 } from '../../../src/snapshot/document/format.ts';
+import { runs } from '../../support/random.ts';
 
 /** Names of any script, with characters that JSON escapes or that need four bytes. */
 const text = fc.string({ unit: 'grapheme', maxLength: 20 });
@@ -85,7 +86,7 @@ describe('a stored document', () => {
         expect(read.size).toBe(value.length);
         expect(parseHeader(value)).toMatchObject({ version: content.version });
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 
@@ -133,7 +134,7 @@ describe('a stored document', () => {
         expect(read.slice(String(list.length + 1))).toBeUndefined();
         expect(read.has(String(list.length + 1))).toBe(false);
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 
@@ -184,7 +185,7 @@ describe('a stored document', () => {
         expect(document.has(other)).toBe(there.includes(other));
         expect(document.slice(other) !== undefined).toBe(there.includes(other));
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 
@@ -215,7 +216,7 @@ describe('an invalid value is a miss', () => {
         damaged[at] = (damaged[at] ?? 0) ^ change;
         expect(decodeDocument(sample.name, damaged)).toBeUndefined();
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 

@@ -6,6 +6,7 @@ import { regionContent } from '../../../src/snapshot/document/build.ts';
 import { encodeDocument, parseHeader } from '../../../src/snapshot/document/format.ts';
 import { CacheKeys, type DocumentName } from '../../../src/snapshot/document/keys.ts';
 import { moveStamps, setIfNewer, withFence } from '../../../src/snapshot/publish/fence.ts';
+import { runs } from '../../support/random.ts';
 import { startTestRedis, type TestRedis } from '../../support/redis.ts';
 
 const NAME = { kind: 'region', regionId: 7 } as const satisfies DocumentName;
@@ -66,7 +67,7 @@ describe('the fence', () => {
         const published = writes.some(({ version, isWriteBack }) => version === newest && !isWriteBack);
         expect((await secondsLeft()) === -1).toBe(published);
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { assignSlugs, freeSlug, type SlugRow, slugOf } from '../../../src/sync/clusters/slugs.ts';
+import { runs } from '../../support/random.ts';
 
 const anyName = fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }), fc.string());
 
@@ -41,7 +42,7 @@ describe('the slug of a name', () => {
       fc.property(anyName, (name) => {
         expect(slugOf(name)).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*$/);
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(1_000) },
     );
   });
 
@@ -217,7 +218,7 @@ describe('a slug', () => {
         const again = rows.map((one, index) => ({ ...one, old: slugs[index]?.slug ?? null }));
         expect(assignSlugs(again, taken)).toEqual(slugs);
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 });
