@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { decodeDocument } from '../../src/snapshot/document/format.ts';
 import type { DocumentName } from '../../src/snapshot/document/keys.ts';
@@ -53,7 +53,7 @@ describe('a version that a reader gave is never followed by an older one', () =>
       while (!isOver) {
         const { document } = await reader.documents.get(region());
         seen.push(document?.version ?? 0);
-        await setImmediate();
+        await sleep(1);
       }
     })();
     let last = 0;

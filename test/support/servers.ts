@@ -2,8 +2,9 @@
  * Global set-up of all tests: finds Redis, starts one PostgreSQL with a migrated database to clone, builds the pages that
  * readers serve, and gives the tests a folder for temporary files.
  */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { accessSync, constants, existsSync, globSync, rmSync } from 'node:fs';
 import { chmod, mkdtemp, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -30,15 +31,13 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   await using undo = new AsyncDisposableStack();
-  for (const build of ['packages/console/build.mjs', 'src/http/reference/build.mjs'])
-    execFileSync(process.execPath, [inPackage(build)], { stdio: 'inherit' });
   // The tests stop, kill and flush their servers, so a running one cannot be used.
   const redis = await acquireRedisServer({ isUrlUseful: false });
   // Without it the tests through a pooler are skipped. Only CI installs programs for tests.
   if (process.env.CI && !findProgram('pgbouncer')) await installer(findProgram)?.('pgbouncer');
   await useScratchFolder();
   const stock = await stockPostgres();
-  const adminUrl = await startPostgres(undo, stock);
+  const [adminUrl] = await Promise.all([startPostgres(undo, stock), ...PAGES.map(build)]);
   const template = `template_${randomBytes(8).toString('hex')}`;
   await run(adminUrl, `create database ${template} template template0`);
   await migrate(databaseUrl(adminUrl, template));
@@ -51,6 +50,13 @@ export default async function setUp(project: TestProject): Promise<() => Promise
     await using _ = running;
     if (stock !== undefined) await failIfCompiled(adminUrl);
   };
+}
+
+const PAGES = ['packages/console/build.mjs', 'src/http/reference/build.mjs'];
+
+async function build(script: string): Promise<void> {
+  const [code] = await once(spawn(process.execPath, [inPackage(script)], { stdio: 'inherit' }), 'exit');
+  if (code !== 0) throw new Error(`${script} ended with ${code}`);
 }
 
 /** Linux stores this folder in memory. */

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { composeWorker } from '../../src/app/worker.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { SAMPLE_HETZNER_TOKEN, startSampleUpstream } from '../../src/dev/sample/upstream.ts';
+import { untilDayLasts } from '../support/day.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { createDatabase } from '../support/postgres.ts';
 
@@ -88,6 +89,7 @@ describe('prices in another currency than the published one', () => {
   });
 
   it('keep their last value if the rates are older than seven days', async () => {
+    await untilDayLasts();
     await using here = await scene();
     here.answer(daysAgo(7), '1.10');
     await here.run('exchange-rates');

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ClusterAnswer, LifecycleAnswer } from '../../../src/features/console/routes/answers.ts';
+import { untilDayLasts } from '../../support/day.ts';
 import { addOrganizations, atHetzner, statesClusters } from './clusters-scene.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
 
@@ -7,6 +8,7 @@ const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOStri
 
 let scene: ConsoleScene;
 beforeAll(async () => {
+  await untilDayLasts();
   scene = await openConsoleScene();
   await scene.sync(1);
   await addOrganizations(scene, { acme: 'Acme Ltd', zeta: 'Zeta' });
