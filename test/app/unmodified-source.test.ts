@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { storeDecided } from '../../src/app/actions/batch.ts';
-import { composeWorker } from '../../src/app/worker.ts';
+import { composeWorker, type Worker } from '../../src/app/worker.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { pendingBatches } from '../../src/db/held-batches.ts';
 import { createOrganization } from '../../src/db/organizations.ts';
@@ -31,16 +31,25 @@ async function scene({ hasDatabases = false } = {}) {
     EXCHANGE_RATES_URL: `${upstream.url}/rates.xml`,
     CATALOGUE_RATES: 'EUR:1.1',
   };
-  const worker = undo.use(composeWorker(readConfig(env), pino({ level: 'silent' })));
+  /** The worker of each environment. */
+  const workers = new Map<string, Worker>();
+  const workerNow = () => {
+    const key = JSON.stringify(env);
+    const found = workers.get(key) ?? composeWorker(readConfig(env), pino({ level: 'silent' }));
+    workers.set(key, found);
+    return found;
+  };
+  undo.defer(async () => {
+    for (const each of workers.values()) await each[Symbol.asyncDispose]();
+  });
+  const worker = workerNow();
   const { db, sql } = worker.store;
   const named = (id: string) => {
     const source = readConfig(env).sources.find((each) => each.id === id);
     return source ?? expect.unreachable(`no source ${id}`);
   };
   const run = async (id: string) => {
-    const over = composeWorker(readConfig(env), pino({ level: 'silent' }));
-    await using _closing = over;
-    const { outcome, counts } = await over.runSource(named(id));
+    const { outcome, counts } = await workerNow().runSource(named(id));
     return { outcome, ...counts };
   };
   /** Answers the next request for a document; the request must send `given` as its ETag. */

@@ -132,11 +132,12 @@ async function startPostgres(undo: AsyncDisposableStack, stock: string | undefin
   return server.url;
 }
 
-/** The server does nothing that no test needs: no replication, and no work at intervals. */
+/** The server does nothing that no test needs: no replication, no statistics of use, and no work at intervals. */
 const UNDISTURBED = {
   wal_level: 'minimal',
   max_wal_senders: '0',
   autovacuum: 'off',
+  track_counts: 'off',
   checkpoint_timeout: '1h',
   max_wal_size: '4GB',
 };

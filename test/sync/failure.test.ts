@@ -21,7 +21,7 @@ const OTHER = [
 describe('a run that fails', () => {
   let scene: Scene;
   beforeAll(async () => {
-    scene = await openScene();
+    scene = await openScene(undefined, { endsConnections: true });
     return () => scene[Symbol.asyncDispose]();
   });
   beforeEach(async () => {

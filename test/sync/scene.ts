@@ -1,6 +1,7 @@
 import postgres from 'postgres';
-import { openStore, type Sql, type Store } from '../../src/db/connection/connect.ts';
+import { type Connection, openStore, type Sql, type Store } from '../../src/db/connection/connect.ts';
 import { createOrganization } from '../../src/db/organizations.ts';
+import { withTimeout } from '../../src/domain/clock.ts';
 import type { ReportedCluster } from '../../src/domain/cluster.ts';
 import type { ExclusionReason, Offer } from '../../src/domain/machine.ts';
 import type { MachineFacts } from '../../src/domain/machine-facts.ts';
@@ -78,12 +79,23 @@ export interface Scene extends AsyncDisposable {
   now(): Date;
 }
 
+export interface SceneOptions {
+  /** True for tests that end connections: each run opens its own, as in the product. */
+  readonly endsConnections?: boolean;
+}
+
 /** @param given an existing database, which the scene does not dispose; by default it creates one */
-export async function openScene(given?: TestDatabase): Promise<Scene> {
+export async function openScene(
+  given?: TestDatabase,
+  { endsConnections = false }: SceneOptions = {},
+): Promise<Scene> {
   await using undo = new AsyncDisposableStack();
   const db = given ?? undo.use(await createDatabase());
-  const store = undo.use(openStore({ url: db.url, role: 'worker' }));
-  const liveRuns = undo.use(new LiveRuns(store.connection));
+  const plain = undo.use(openStore({ url: db.url, role: 'worker' }));
+  const liveRuns = undo.use(new LiveRuns(plain.connection));
+  const store = endsConnections
+    ? plain
+    : { ...plain, connection: undo.use(new Connections(plain.connection)).next };
   const sql: Sql = postgres(db.url, { max: 1, onnotice: () => {} });
   undo.defer(() => sql.end({ timeout: 5 }));
   let hour = 0;
@@ -149,6 +161,37 @@ export async function openScene(given?: TestDatabase): Promise<Scene> {
   };
   const opened = undo.move();
   return { ...scene, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+/** Milliseconds until a connection counts as busy, e.g. with a statement that waits for a lock. */
+const BUSY_MS = 500;
+
+/** The connections of ended runs serve later ones: a new connection costs as much as a run of a few rows. */
+class Connections implements AsyncDisposable {
+  readonly #open: () => Connection;
+  readonly #idle: Connection[] = [];
+
+  constructor(open: () => Connection) {
+    this.#open = open;
+  }
+
+  readonly next = (): Connection => {
+    const connection = this.#idle.pop() ?? this.#open();
+    const { db, sql } = connection;
+    return { db, sql, [Symbol.asyncDispose]: () => this.#leave(connection) };
+  };
+
+  /** Leaves what a new connection has: no transaction, no temporary table, no setting and no lock. */
+  async #leave(connection: Connection): Promise<void> {
+    const clean = 'rollback; discard temp; reset all; select pg_advisory_unlock_all()';
+    const cleaned = await withTimeout(BUSY_MS, connection.sql.unsafe(clean)).catch(() => false);
+    if (cleaned) this.#idle.push(connection);
+    else await connection[Symbol.asyncDispose]();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const connection of this.#idle) await connection[Symbol.asyncDispose]();
+  }
 }
 
 async function tableNames(sql: Sql): Promise<string[]> {
