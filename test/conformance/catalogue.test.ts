@@ -222,7 +222,11 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
 
   it.for(regional)('holds one region, and no other, if %s fails in any way', async ([, page]) => {
     const before = await usual();
-    for (const answer of [...unwell(page), HTML, REFUSED, { status: 404 }]) {
+    const place = own.pages.indexOf(page);
+    for (const answer of [
+      ...inTurn(unwell(page), place),
+      ...inTurn<FakeAnswer>([HTML, REFUSED, { status: 404 }], place),
+    ]) {
       const after = await read(adapter, own, instead(page, answer));
       expect(after.rejected).toContainEqual(
         expect.objectContaining({ regionCode: page.region, reason: expect.stringContaining(page.path) }),

@@ -1,6 +1,6 @@
 /** The shipped alert rules, unchanged from the file. */
 import { readFileSync } from 'node:fs';
-import { loadYaml } from '@kubernetes/client-node';
+import { loadYaml } from '@kubernetes/client-node/dist/yaml.js';
 import { inPackage } from '../../src/config/package.ts';
 
 export const RULES_FILE = 'docs/monitoring/alerts.yml';

@@ -58,8 +58,8 @@ describe('once files are made', () => {
 
   beforeAll(async () => {
     region = await addCatalogue(scene.store.sql);
-    // Far more text than the sockets of a stalled download buffer.
-    await addMany(scene.store.sql, region, 3500, 110);
+    // 7 MB, which is more text than the sockets of a stalled download buffer: Linux allows 4 MB.
+    await addMany(scene.store.sql, region, 3500, 60);
     expect(await scene.make()).toMatchObject({ outcome: 'made' });
     ahead += 2000;
     stored = await newestExports(scene.store.db);
@@ -131,7 +131,7 @@ describe('once files are made', () => {
   it.each(['identity', 'gzip'] as const)('the parts of the %s coding make up the file', async (coding) => {
     const { bytes, hash, chunkBytes } = of('machines.csv', coding);
     const parts: Buffer[] = [];
-    const size = coding === 'gzip' ? Math.ceil(bytes / 4) : chunkBytes - 7;
+    const size = coding === 'gzip' ? Math.ceil(bytes / 4) : 3 * chunkBytes - 7;
     for (let start = 0; start < bytes; start += size) {
       const end = Math.min(start + size, bytes);
       const [part] = await raw(

@@ -1,5 +1,5 @@
 /** NodeOverlay objects of own prices, checked by the rules of their kind: group karpenter.sh, version v1alpha1. */
-import { loadAllYaml } from '@kubernetes/client-node';
+import { loadAllYaml } from '@kubernetes/client-node/dist/yaml.js';
 import { Ajv } from 'ajv';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FleetbookClient } from '../../../packages/client/src/index.ts';

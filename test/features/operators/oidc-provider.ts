@@ -35,14 +35,21 @@ interface Grant {
 
 const base64 = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
+function keyPair() {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const kid = randomUUID();
+  return { privateKey, jwk: { ...publicKey.export({ format: 'jwk' }), kid, alg: 'RS256', use: 'sig' } };
+}
+
+/** The first key of each provider, and one that no provider publishes. Making a key takes as much time as a test. */
+let keys:
+  | { readonly first: ReturnType<typeof keyPair>; readonly foreign: ReturnType<typeof keyPair> }
+  | undefined;
+
 export async function oidcProvider(): Promise<OidcProvider> {
-  const keyPair = () => {
-    const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
-    const kid = randomUUID();
-    return { privateKey, jwk: { ...publicKey.export({ format: 'jwk' }), kid, alg: 'RS256', use: 'sig' } };
-  };
-  let key = keyPair();
-  const foreign = keyPair();
+  keys ??= { first: keyPair(), foreign: keyPair() };
+  const { foreign } = keys;
+  let key = keys.first;
   const grants = new Map<string, Grant>();
   const hits = new Map<string, number>();
 

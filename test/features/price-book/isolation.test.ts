@@ -1,5 +1,5 @@
 /** Answers over HTTP, with the response cache: an organization sees its own prices, and no effect of another book. */
-import { loadAllYaml } from '@kubernetes/client-node';
+import { loadAllYaml } from '@kubernetes/client-node/dist/yaml.js';
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';

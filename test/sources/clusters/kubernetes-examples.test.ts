@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { loadAllYaml } from '@kubernetes/client-node';
+import { loadAllYaml } from '@kubernetes/client-node/dist/yaml.js';
 import { describe, expect, it } from 'vitest';
 import { KINDS } from '../../../src/sources/clusters/kubernetes/kinds.ts';
 import type { Json } from '../../conformance/catalogue-case.ts';
