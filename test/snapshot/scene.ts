@@ -377,8 +377,8 @@ export interface TestScene extends Scene {
 }
 
 /**
- * Hooks: one database with a worker's connections for the file, reset for each test, and a Redis for the file or, if tests break it, for each
- * test. The result refers to the current test's scene.
+ * Hooks: one database with its connections for the file, reset for each test, and a Redis for the file or, if tests break
+ * it, for each test. The result refers to the current test's scene.
  */
 export function sceneForEachTest(options: { redis?: 'of the file' | 'of the test' } = {}): TestScene {
   const file = new AsyncDisposableStack();
