@@ -31,6 +31,8 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   await using undo = new AsyncDisposableStack();
+  // Processes and threads of tests load packages from it, as the program does: a thread starts in half the time.
+  process.env.NODE_COMPILE_CACHE ??= inPackage('node_modules/.cache/node-compile-cache');
   // The tests stop, kill and flush their servers, so a running one cannot be used.
   const redis = await acquireRedisServer({ isUrlUseful: false });
   // Without it the tests through a pooler are skipped. Only CI installs programs for tests.
