@@ -19,20 +19,19 @@ export interface FaultyUpstream extends AsyncDisposable {
 /** Those of the sample's clusters and those with prices of their own. Each run and each publication takes time for every region. */
 const LINODE_REGIONS: readonly unknown[] = ['eu-central', 'ap-south', 'us-ord', 'id-cgk', 'br-gru'];
 
-interface LinodePage {
-  readonly data: readonly { readonly id?: string; readonly region?: string }[];
-  readonly pages: number;
-}
+/** The lists with rows of each region, and the field with its code. */
+const FIELD_OF: Readonly<Record<string, 'id' | 'region'>> = {
+  '/linode/v4/regions': 'id',
+  '/linode/v4beta/regions/availability': 'region',
+};
 
-/** Returns the answer without the rows of other regions. */
-function withFewRegions(path: string, text: string): string {
-  const field = { '/linode/v4/regions': 'id', '/linode/v4beta/regions/availability': 'region' } as const;
-  const wanted = Object.entries(field).find(([list]) => path.split('?')[0] === list)?.[1];
-  if (wanted === undefined) return text;
-  const page = JSON.parse(text) as LinodePage;
-  if (page.pages !== 1) throw new Error(`${path} has more than one page`);
-  const data = page.data.filter((row) => LINODE_REGIONS.includes(row[wanted]));
-  return JSON.stringify({ ...page, data, results: data.length });
+/** Returns one page with the rows of these regions. @param page with all rows of the list */
+function withFewRegions(page: string, field: 'id' | 'region'): string {
+  const { data } = JSON.parse(page) as {
+    data: readonly { readonly id?: string; readonly region?: string }[];
+  };
+  const few = data.filter((row) => LINODE_REGIONS.includes(row[field]));
+  return JSON.stringify({ data: few, page: 1, pages: 1, results: few.length });
 }
 
 export async function faultyUpstream(): Promise<FaultyUpstream> {
@@ -51,11 +50,14 @@ export async function faultyUpstream(): Promise<FaultyUpstream> {
     }
     if (response.destroyed) return;
     const authorization = request.headers.authorization;
-    const answer = await fetch(sample.url + path, { headers: authorization ? { authorization } : {} });
+    const [list = ''] = path.split('?');
+    const field = FIELD_OF[list];
+    const wanted = field === undefined ? path : `${list}?page_size=500`;
+    const answer = await fetch(sample.url + wanted, { headers: authorization ? { authorization } : {} });
     const text = await answer.text();
     response
       .writeHead(answer.status, { 'content-type': 'application/json' })
-      .end(answer.ok ? withFewRegions(path, text) : text);
+      .end(answer.ok && field !== undefined ? withFewRegions(text, field) : text);
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(0, '127.0.0.1', resolve);
