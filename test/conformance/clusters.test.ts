@@ -144,7 +144,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
     first ??= read(adapter, own);
     return first;
   };
-  /** The cases of a page. An adapter with a client of its own meets all. */
+  /** The cases of a page. An adapter with its own client meets all. */
   const each = <T>(cases: readonly T[], page: ClusterPage) =>
     own.ownClient ? cases : inTurn(cases, own.pages.indexOf(page));
   const fields = (of: 'required' | 'optional') =>

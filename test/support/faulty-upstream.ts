@@ -16,7 +16,7 @@ export interface FaultyUpstream extends AsyncDisposable {
   readonly calls: Record<Upstream, number>;
 }
 
-/** Those of the sample's clusters and those with prices of their own. Each run and each publication takes time for every region. */
+/** They have the sample's clusters or their own prices. Each run and each publication takes time for every region. */
 const LINODE_REGIONS: readonly unknown[] = ['eu-central', 'ap-south', 'us-ord', 'id-cgk', 'br-gru'];
 
 /** The lists with rows of each region, and the field with its code. */

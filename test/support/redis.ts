@@ -34,7 +34,7 @@ export function redisBinary(): RedisBinary {
 
 /**
  * A real, empty Redis server: `await using redis = await startTestRedis()`. It is a new one, or one that an earlier test of this
- * process has left as it was.
+ * process has left unchanged.
  * @param args further settings of a new one, e.g. `['--maxmemory', '2mb', '--maxmemory-policy', 'allkeys-lru']`
  */
 export async function startTestRedis(args: readonly string[] = []): Promise<TestRedis> {
