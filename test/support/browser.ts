@@ -71,8 +71,9 @@ export async function seriousFindings(page: Page, rules?: readonly string[]): Pr
   };
   // Evaluated through the debugger, since the page's policy blocks foreign scripts.
   const session = await page.context().newCDPSession(page);
+  const { result: loaded } = await session.send('Runtime.evaluate', { expression: 'typeof axe' });
   const { result } = await session.send('Runtime.evaluate', {
-    expression: `${AXE}; axe.run(${JSON.stringify(options)}).then(({ violations }) => JSON.stringify(violations
+    expression: `${loaded.value === 'undefined' ? AXE : ''}; axe.run(${JSON.stringify(options)}).then(({ violations }) => JSON.stringify(violations
       .filter(({ impact }) => impact === 'serious' || impact === 'critical')
       .map(({ id, nodes }) => id + ': ' + nodes[0].html)))`,
     awaitPromise: true,
