@@ -5,7 +5,7 @@ export const IS_LONG = Boolean(process.env.LONG_RANDOM);
 export const SEED = Number(process.env.RANDOM_SEED ?? (IS_LONG ? Math.floor(Math.random() * 2 ** 31) : 1));
 
 /** Returns how often a random test runs, from its full length. */
-export const runs = (full: number): number => (IS_LONG ? full : Math.max(2, Math.ceil(full / 5)));
+export const runs = (full: number): number => (IS_LONG ? full : Math.ceil(full / 5));
 
 /** A small seeded generator (mulberry32) of numbers from 0 to below 1, so that a failure can be repeated. */
 export function randomOf(seed: number): () => number {

@@ -12,6 +12,7 @@ import { freePort } from '../../../src/processes/port.ts';
 import { needs } from '../../support/needs.ts';
 import { createDatabase, type TestDatabase } from '../../support/postgres.ts';
 import { CLI, type Program, startProgram } from '../../support/program.ts';
+import { runs } from '../../support/random.ts';
 import { startTestRedis, type TestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
 import { type RunningPublisher, startPublisher } from '../published.ts';
@@ -206,7 +207,7 @@ describe('a reader that is killed and started with all servers down', () => {
     await publisher.publishDirty();
     const path = `/v1/machines/${sample.small}`;
     const price = ({ body }: { body: string }) => (JSON.parse(body) as { price: number }).price;
-    for (let round = 1; round <= 2; round++) {
+    for (let round = 1; round <= runs(5); round++) {
       await using before = await serve(false);
       await before.get(paths()[1] ?? '', token);
       const first = { price: price(await before.get(path, token)), at: performance.now() };
