@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { findProgram } from '../../src/processes/find-program.ts';
 import { fleetbook } from '../support/fleetbook.ts';
+import { runCommand } from '../support/run-command.ts';
 
 /** Returns bash's suggestions for the last of these words. */
 async function offered(script: string, ...words: string[]): Promise<string[]> {
@@ -36,7 +37,7 @@ describe('completion', () => {
   });
 
   it.each(['zsh', 'fish'])('prints a valid script for %s, if it is installed', async (shell) => {
-    const { code, stdout } = await fleetbook(['completion', shell], {});
+    const { code, stdout } = await runCommand(['completion', shell]);
     expect(code).toBe(0);
     for (const command of ['status', 'hold', 'completion']) expect(stdout).toContain(command);
     if (findProgram(shell) === undefined) return;
@@ -47,7 +48,7 @@ describe('completion', () => {
   });
 
   it('names the shells for an unknown one', async () => {
-    expect(await fleetbook(['completion', 'tcsh'], {})).toMatchObject({
+    expect(await runCommand(['completion', 'tcsh'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('use one of bash, zsh, fish'),
     });
