@@ -5,7 +5,6 @@ import { ResponseCache } from '../../src/http/hot/response-cache.ts';
 import type { Answer } from '../../src/snapshot/document/answer.ts';
 import { hashOf } from '../../src/snapshot/document/body.ts';
 import { regionContent, tokenContent } from '../../src/snapshot/document/build.ts';
-import { BYTES_PER_KEY } from '../../src/snapshot/document/document.ts';
 import { decodeDocument, encodeDocument, encoding } from '../../src/snapshot/document/format.ts';
 import { CacheKeys, type DocumentName, documentId } from '../../src/snapshot/document/keys.ts';
 import {
@@ -97,16 +96,6 @@ async function documents() {
   return { entries, held };
 }
 
-async function keys() {
-  const index = new Map(
-    Array.from({ length: COUNT }, (_, i) => [`5/${i}`, [i * 100, i * 100 + 99]] as const),
-  );
-  const { document } = encoding({ ...region(1), index });
-  const before = document.size;
-  document.has('5/1');
-  return { entries: document, held: before };
-}
-
 async function tokens() {
   const entries = tokenVerifier(
     {
@@ -173,7 +162,6 @@ async function pages() {
 }
 
 const KINDS = [
-  ['BYTES_PER_KEY', 'a key of a parsed index', BYTES_PER_KEY, keys],
   ['BYTES_PER_DOCUMENT', 'a document', BYTES_PER_DOCUMENT, documents],
   ['BYTES_PER_TOKEN', 'an accepted token', BYTES_PER_TOKEN, tokens],
   ['BYTES_PER_RESPONSE', 'a cached response', BYTES_PER_RESPONSE, responses],

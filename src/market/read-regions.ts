@@ -1,6 +1,7 @@
 import { inSlices, nextTurn } from '../domain/event-loop.ts';
 import { Unavailable } from '../snapshot/document/answer.ts';
 import { readColumns } from '../snapshot/document/columns.ts';
+import { placeOfRegion } from '../snapshot/document/keys.ts';
 import { loadFreshness, loadRegionVersions } from '../snapshot/document/load.ts';
 import type { Documents } from '../snapshot/read/documents.ts';
 import type { Stamps } from '../snapshot/read/freshness.ts';
@@ -44,8 +45,7 @@ export async function storedVersions(
 
 export async function listedRegions(documents: Documents): Promise<Map<number, number>> {
   const { document } = await documents.get({ kind: 'providers' });
-  const keys = [...(document?.keys() ?? [])];
-  return new Map(keys.map((key) => [Number(key.slice(key.indexOf('/') + 1)), 0]));
+  return new Map(document?.keys().map((key) => [placeOfRegion(key).regionId, 0]));
 }
 
 export async function mergeRegions(

@@ -1,9 +1,6 @@
 import type { EncodedBody } from './answer.ts';
 import { Body, hashOf, StoredBody } from './body.ts';
 
-/** A key of a parsed index, in addition to its text. `npm run bench -- read memory` measures it. */
-export const BYTES_PER_KEY = 70;
-
 export interface Provenance {
   /** Sources, and regions of sources, that determine the document's freshness. */
   readonly sources: readonly string[];
@@ -19,7 +16,6 @@ export class Document {
   #value: Buffer;
   readonly #indexAt: number;
   readonly #indexEnd: number;
-  #keys: Set<string> | undefined;
   #onGrowth: (() => void) | undefined;
 
   /** @param value has the index from `indexAt` to `indexEnd` */
@@ -56,29 +52,20 @@ export class Document {
     this.body.moveTo(copy);
   }
 
-  /** Bytes of the value, of later codings and of parsed keys. */
+  /** Bytes of the value and of later codings. */
   get size(): number {
     const { body } = this;
     const own = body instanceof StoredBody ? 0 : body.identity.length + body.addedBytes;
-    return this.#value.length + own + (this.#keys?.size ?? 0) * BYTES_PER_KEY;
+    return this.#value.length + own;
   }
 
   onGrowth(listener: () => void): void {
     this.#onGrowth = listener;
   }
 
-  /** Returns true if the index has this key. */
-  has(key: string): boolean {
-    return this.keys().has(key);
-  }
-
-  /** Returns the keys of the index. The first call parses it. */
-  keys(): ReadonlySet<string> {
-    if (!this.#keys) {
-      this.#keys = new Set(this.places().map(([key]) => key));
-      this.#onGrowth?.();
-    }
-    return this.#keys;
+  /** Returns the keys of the index. Each call parses it. */
+  keys(): readonly string[] {
+    return this.places().map(([key]) => key);
   }
 
   /** Returns the key of each element with its start and end in the body. Each call parses the index. */

@@ -23,6 +23,12 @@ export function regionKey(providerId: number, regionId: number): string {
   return `${providerId}/${regionId}`;
 }
 
+/** Returns what `regionKey` got. */
+export function placeOfRegion(key: string): { readonly providerId: number; readonly regionId: number } {
+  const slash = key.indexOf('/');
+  return { providerId: Number(key.slice(0, slash)), regionId: Number(key.slice(slash + 1)) };
+}
+
 /** Key of the current lineage, for readers during an outage of PostgreSQL. */
 export const LINEAGE_KEY = 'fb:lineage';
 

@@ -171,9 +171,9 @@ export function merged(before: Stamps, others: Iterable<readonly [id: string, st
  * source states. An empty list means every source of the document's kind.
  */
 export function timeBy(stamps: Stamps, documentId: string, sources: readonly string[]): string | undefined {
-  if (documentId.startsWith('token:') || documentId.startsWith('price-book:')) return undefined;
   let oldest: string | undefined;
   if (sources.length === 0) {
+    if (documentId.startsWith('token:') || documentId.startsWith('price-book:')) return undefined;
     const kind = documentId.startsWith('clusters:') ? 'clusters' : 'catalogue';
     for (const [id, stamp] of stamps) {
       if (stamp.startsWith(`${kind} `) && !id.includes('/')) oldest = earlier(oldest, stamp);

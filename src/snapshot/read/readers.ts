@@ -11,7 +11,8 @@ import {
   whenThere,
 } from '../document/answer.ts';
 import { encodeBody, jsonBody } from '../document/body.ts';
-import { regionKey } from '../document/keys.ts';
+import type { Document } from '../document/document.ts';
+import { placeOfRegion } from '../document/keys.ts';
 import { loadMachinePrices } from '../document/load.ts';
 import { BYTES_PER_DOCUMENT } from './budget.ts';
 import type { Documents } from './documents.ts';
@@ -27,6 +28,20 @@ const PRICES_TTL_MS = 5000;
 /** A price history. Its `asOf` is the machine's before the read: the machine's document may be newer. */
 interface Prices extends Pick<Answer, 'body' | 'currency' | 'asOf'> {
   readonly readAt: number;
+}
+
+/** Returns a function that finds the provider of a region in the list of providers. The last list is parsed once. */
+function providerFinder() {
+  let parsed: Document | undefined;
+  let providers: ReadonlyMap<number, number> = new Map();
+  return (listing: Document | undefined, regionId: number): number | undefined => {
+    if (listing !== parsed) {
+      const places = listing?.keys().map(placeOfRegion) ?? [];
+      providers = new Map(places.map((place) => [place.regionId, place.providerId]));
+      parsed = listing;
+    }
+    return providers.get(regionId);
+  };
 }
 
 function bodySize({ identity, gzip, br }: EncodedBody): number {
@@ -59,6 +74,7 @@ export function catalogueReader(
   { now = steadyNow, pricesLimit, staleLimitMs }: CatalogueReaderOptions,
 ): CatalogueReader {
   const answer = answerer(documents);
+  const providerOf = providerFinder();
   const prices = new LRUCache<number, Prices>({
     maxSize: Math.max(1, Math.floor(pricesLimit)),
     sizeCalculation: ({ body }) => bodySize(body) + BYTES_PER_DOCUMENT,
@@ -113,7 +129,7 @@ export function catalogueReader(
     machines: (providerId, regionId) =>
       // The list of providers has the keys of all regions: requests for invented ids do not reach Postgres.
       whenThere(documents.get(PROVIDERS), (listing) => {
-        if (!listing.document?.has(regionKey(providerId, regionId))) return answer(EMPTY_LIST, listing);
+        if (providerOf(listing.document, regionId) !== providerId) return answer(EMPTY_LIST, listing);
         return whenThere(region(regionId), (found) =>
           answer(found.document?.body ?? EMPTY_LIST, listing, found),
         );
