@@ -140,10 +140,30 @@ describe('a read goes through the tiers', () => {
     const reader = await scene.linkedReader({ memoryLimit: 8800 });
     await reader.catalogue.machines(scene.sample.provider, scene.sample.region);
     await reader.clusters.clusters(scene.sample.a);
-    await reader.clusters.clusters(scene.sample.b);
+    for (let reads = 0; reads < 2; reads++) await reader.clusters.clusters(scene.sample.b);
     expect(reader.documents.getFresh({ kind: 'clusters', organizationId: scene.sample.b })).toBeDefined();
     expect(reader.documents.getFresh({ kind: 'providers' })).toBeUndefined();
     expect((await reader.catalogue.providers()).tier).toBe('redis');
+  });
+
+  it('a full memory keeps hot documents while another client reads everything once', async () => {
+    await scene.publisher.publishDirty();
+    const regions = await Promise.all(
+      Array.from({ length: 30 }, (_, i) => addRegion(scene.sql, scene.sample.provider, `zone-${i}`)),
+    );
+    for (const each of regions) await addMachine(scene.sql, each, { name: 'm'.repeat(200) });
+    await scene.publisher.publishDirty();
+    // Room for the list of providers and three or four regions.
+    const reader = await scene.linkedReader({ memoryLimit: 40_000 });
+    const { provider, region: hot } = scene.sample;
+    await reader.catalogue.machines(provider, hot);
+    for (const each of regions) expect((await reader.catalogue.machines(provider, each)).tier).toBe('redis');
+    expect((await reader.catalogue.machines(provider, hot)).tier).toBe('memory');
+    const last = regions.at(-1) ?? 0;
+    const tiers = [];
+    for (let reads = 0; reads < 2; reads++)
+      tiers.push((await reader.catalogue.machines(provider, last)).tier);
+    expect(tiers).toEqual(['redis', 'memory']);
   });
 });
 

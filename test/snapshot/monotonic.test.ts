@@ -42,6 +42,28 @@ describe('a version that a reader gave is never followed by an older one', () =>
     expect(await price()).toBe(0.6);
   });
 
+  it('also if the cache is restored to it, and memory was too full to store the document', async () => {
+    await reprice(scene.sql, scene.sample.small, '0.4');
+    await scene.publisher.publishDirty();
+    const key = scene.keys.document(region());
+    const old = (await scene.cache.getBuffer(key)) ?? Buffer.alloc(0);
+    const given = await reprice(scene.sql, scene.sample.small, '0.5');
+    await scene.publisher.publishDirty();
+    const reader = await scene.linkedReader({ blockMs: 20, memoryLimit: 8800 });
+    for (const organizationId of [scene.sample.a, scene.sample.b])
+      await reader.documents.get({ kind: 'clusters', organizationId });
+    const first = await reader.documents.get(region());
+    expect([first.tier, first.document?.version]).toEqual(['redis', given]);
+    expect(reader.documents.getFresh(region())).toBeUndefined();
+    const newest = await reprice(scene.sql, scene.sample.small, '0.6');
+    await scene.cache.set(key, old);
+    const { epoch } = reader.link;
+    await loseEntry(scene);
+    await until(() => reader.link.epoch > epoch && reader.link.linked);
+    const next = await reader.documents.get(region());
+    expect([next.tier, next.document?.version]).toEqual(['postgres', newest]);
+  });
+
   it('for any order of changes, publications, cache losses and reads', async () => {
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader({ blockMs: 5 });

@@ -67,7 +67,8 @@ export class Consistency {
     const isOutdated = isOvertaken || (knownAt !== undefined && linked);
     const epoch = isOutdated ? OUTDATED : knownAt !== undefined ? UNCONFIRMED : began.epoch;
     const readAt = isOfPostgres ? began.at : Math.min(began.at, began.heartbeatAt);
-    return { document, epoch, at: Math.min(readAt, knownAt ?? readAt), asOf };
+    const isOfCache = !isOfPostgres && knownAt === undefined;
+    return { document, epoch, at: Math.min(readAt, knownAt ?? readAt), asOf, isOfCache };
   }
 
   /** @throws Unavailable for a result that was current too long ago */
@@ -116,7 +117,7 @@ interface Entry {
   announced?: number;
 }
 
-const NOTHING: Partial<Entry> = {};
+const newestOf = ({ document, announced = 0 }: Entry): number => Math.max(document?.version ?? 0, announced);
 
 /** A document of memory, when it was last current (ms), and the time that it stated then. */
 export interface DumpedDocument {
@@ -144,6 +145,78 @@ export interface DocumentMemoryOptions {
 
 const sizeOf = ({ document }: Entry): number => (document?.size ?? 0) + BYTES_PER_DOCUMENT;
 
+/** Bytes of memory for each note: there are fewer notes than documents, because only misses replace them. */
+const BYTES_PER_NOTE = 16_384;
+const NOTES_AT_LEAST = 64;
+
+/**
+ * The newest versions of documents that memory lacks: read once while it was full, or evicted. A hash of the id determines the place of
+ * a note, and the next document of this place replaces it. Notes make no garbage.
+ */
+class Notes {
+  readonly #mask: number;
+  readonly #marks: Int32Array;
+  #mark = 0;
+  /** 0 where nothing is noted. */
+  readonly #versions: Float64Array;
+  /** 1 for a document that was read since memory lacks it. */
+  readonly #isRead: Uint8Array;
+
+  /** @param memoryLimit bytes of the documents */
+  constructor(memoryLimit: number) {
+    const count = Math.max(NOTES_AT_LEAST, 2 ** Math.ceil(Math.log2(memoryLimit / BYTES_PER_NOTE)));
+    this.#mask = count - 1;
+    this.#marks = new Int32Array(count);
+    this.#versions = new Float64Array(count);
+    this.#isRead = new Uint8Array(count);
+  }
+
+  /** Returns 0 for a document without a note. */
+  version(id: string): number {
+    const place = this.#placeOf(id);
+    return this.#marks[place] === this.#mark ? (this.#versions[place] ?? 0) : 0;
+  }
+
+  /** Notes a version that was served or announced, unless a newer one is noted. Returns the place. */
+  note(id: string, version: number): number {
+    const place = this.#placeOf(id);
+    if (this.#marks[place] !== this.#mark) {
+      this.#marks[place] = this.#mark;
+      this.#versions[place] = 0;
+      this.#isRead[place] = 0;
+    }
+    this.#versions[place] = Math.max(version, this.#versions[place] ?? 0);
+    return place;
+  }
+
+  /** Notes a read. Returns true if it is the second one. */
+  noteRead(id: string, version: number): boolean {
+    const place = this.note(id, version);
+    const isSecond = this.#isRead[place] === 1;
+    this.#isRead[place] = 1;
+    return isSecond;
+  }
+
+  /** Sets the mark too: another hash, so that documents of one place differ. */
+  #placeOf(id: string): number {
+    let place = 0;
+    let mark = 0;
+    for (let i = 0; i < id.length; i++) {
+      const code = id.charCodeAt(i);
+      place = Math.imul(place ^ code, 0x01000193);
+      mark = Math.imul(mark ^ code, 0x5bd1e995);
+    }
+    this.#mark = mark;
+    return (place ^ (place >>> 15)) & this.#mask;
+  }
+
+  clear(): void {
+    this.#marks.fill(0);
+    this.#versions.fill(0);
+    this.#isRead.fill(0);
+  }
+}
+
 export class DocumentMemory implements DocumentListener {
   readonly #options: DocumentMemoryOptions;
   readonly #documents: LRUCache<string, Entry>;
@@ -153,6 +226,7 @@ export class DocumentMemory implements DocumentListener {
   /** Of the documents. A walk through the LRU has no place to go on from after a pause. */
   readonly #ids = new Set<string>();
   readonly #unknownTokens: LRUCache<string, Entry>;
+  readonly #notes: Notes;
   /** Tokens of a former lineage that were not read since. */
   readonly #formerTokens = new Set<string>();
   /** Tokens that requests used since `takeUsedTokens`. */
@@ -165,11 +239,13 @@ export class DocumentMemory implements DocumentListener {
     this.#documents = new LRUCache({
       maxSize: this.#limit,
       sizeCalculation: sizeOf,
-      dispose: (_, id, reason) => {
+      dispose: (entry, id, reason) => {
         if (reason !== 'set') this.#ids.delete(id);
+        if (reason === 'evict') this.#notes.note(id, newestOf(entry));
         if (!this.#isResizing) options.onInvalidate(id);
       },
     });
+    this.#notes = new Notes(this.#limit);
     this.#unknownTokens = new LRUCache({
       maxSize: Math.max(16 * BYTES_PER_ENTRY, Math.floor(options.unknownTokensLimit)),
       sizeCalculation: () => BYTES_PER_ENTRY,
@@ -199,8 +275,11 @@ export class DocumentMemory implements DocumentListener {
 
   #insert(id: string, entry: Entry): void {
     // The LRU does the same at its own limit: such a document would evict all others.
-    if (sizeOf(entry) > this.#limit) this.#documents.delete(id);
-    else {
+    if (sizeOf(entry) > this.#limit) {
+      this.#documents.delete(id);
+      this.#notes.note(id, newestOf(entry));
+    } else {
+      entry.document?.detach();
       this.#documents.set(id, entry);
       this.#ids.add(id);
     }
@@ -216,8 +295,6 @@ export class DocumentMemory implements DocumentListener {
     const entry = this.#documents.get(id) ?? (kind === 'token' ? this.#unknownTokens.get(id) : undefined);
     if (!entry || !this.#options.rules.isCurrent(entry, kind, entry.document !== undefined)) return undefined;
     if (kind === 'token' && entry.document) this.#usedTokens.add(id);
-    // Many documents leave memory before their second use, and need no copy.
-    entry.document?.detach();
     return entry;
   }
 
@@ -249,10 +326,12 @@ export class DocumentMemory implements DocumentListener {
     return this.#options.freshness.timeOf(id, entry, entry.document?.sources ?? []);
   }
 
-  /** Returns the document in memory, current or not, and the newest version that was announced or stored. */
+  /** Returns the document in memory, current or not, and the newest version that was announced or served. */
   known(id: string): { readonly document: Document | undefined; readonly version: number } {
-    const { document, announced = 0 } = this.#documents.peek(id) ?? NOTHING;
-    return { document, version: Math.max(document?.version ?? 0, announced) };
+    const entry = this.#documents.peek(id);
+    return entry
+      ? { document: entry.document, version: newestOf(entry) }
+      : { document: undefined, version: this.#notes.version(id) };
   }
 
   /** Returns a document that was served before, if it is young enough. */
@@ -296,9 +375,17 @@ export class DocumentMemory implements DocumentListener {
     return stored;
   }
 
-  /** Stores a document. The search stores columns itself, in another form. */
-  onServed({ id, name }: Pick<Wanted, 'id' | 'name'>, { document, epoch, at, asOf }: Served): void {
+  /** Stores a document, or notes its version. The search stores columns itself, in another form. */
+  onServed({ id, name }: Pick<Wanted, 'id' | 'name'>, served: Served): void {
     if (name.kind === 'columns') return;
+    const { document, epoch, at, asOf } = served;
+    // A document whose note others have replaced would have left memory too.
+    if (
+      document &&
+      this.#wouldEvict(id, name.kind, served, document) &&
+      !this.#notes.noteRead(id, document.version)
+    )
+      return;
     this.#formerTokens.delete(id);
     const entry: Entry = { document, epoch, at, asOf };
     if (name.kind === 'token' && !document) {
@@ -310,8 +397,16 @@ export class DocumentMemory implements DocumentListener {
       this.#unknownTokens.delete(id);
       this.#usedTokens.add(id);
     }
-    if (this.getAny(id) === document) document?.detach();
     this.#store(id, entry);
+  }
+
+  /**
+   * Returns true for a document that would evict others, and that the cache gives again. Not for tokens and the list of providers: many
+   * requests need them, and tokens in memory are compared with Postgres.
+   */
+  #wouldEvict(id: string, kind: Kind, { isOfCache }: Served, { size }: Document): boolean {
+    if (!isOfCache || kind === 'token' || kind === 'providers' || this.#documents.has(id)) return false;
+    return this.#documents.calculatedSize + size + BYTES_PER_DOCUMENT > this.#limit;
   }
 
   #store(id: string, entry: Entry): void {
@@ -329,7 +424,11 @@ export class DocumentMemory implements DocumentListener {
   onPublished(id: string, version: number): void {
     this.#unknownTokens.delete(id);
     const entry = this.#documents.peek(id);
-    if (!entry || (entry.document?.version ?? 0) >= version) return;
+    if (!entry) {
+      if (this.#notes.version(id) > 0) this.#notes.note(id, version);
+      return;
+    }
+    if ((entry.document?.version ?? 0) >= version) return;
     entry.asOf = this.#timeOf(id, entry);
     entry.at = this.#options.rules.confirmedAt(entry);
     entry.epoch = OUTDATED;
@@ -342,6 +441,7 @@ export class DocumentMemory implements DocumentListener {
     for (const id of this.#documents.keys()) if (id.startsWith('token:')) this.#formerTokens.add(id);
     this.#documents.clear();
     this.#unknownTokens.clear();
+    this.#notes.clear();
   }
 
   /** Inserts the entry again: the LRU reads a size only then. */

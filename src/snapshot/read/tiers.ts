@@ -44,6 +44,8 @@ export interface Wanted {
 
 export interface Served extends ReadAt {
   readonly document: Document | undefined;
+  /** A cache that publishers reach has the same document. */
+  readonly isOfCache?: boolean;
 }
 
 export interface DocumentListener {
