@@ -249,6 +249,28 @@ describe('no reader is linked', () => {
     await until(() => reader.link.linked);
   });
 
+  it('by a heartbeat from before a gap, which its connection for documents finds later', async () => {
+    await using proxy = await faultProxy(scene.redis.url);
+    await scene.publisher.publishDirty();
+    const reader = scene.reader({ silentAfterMs, redisUrl: proxy.url, streamUrl: scene.redis.url });
+    await reader.catalogue.providers();
+    await until(() => reader.link.state === 'following');
+    const { epoch } = reader.link;
+    proxy.hang();
+    await scene.publisher.heartbeat();
+    await reader.caughtUp();
+    await loseEntry(scene);
+    await until(() => reader.link.epoch > epoch && reader.link.state === 'following');
+    await proxy.heal();
+    let isLinked = false;
+    const healedAt = performance.now();
+    await until(() => {
+      isLinked ||= reader.link.linked;
+      return performance.now() - healedAt > 300;
+    });
+    expect(isLinked).toBe(false);
+  });
+
   it('while its documents come from another server than its entries, as after a failover', async () => {
     await using former = await startTestRedis();
     await scene.publisher.publishDirty();
