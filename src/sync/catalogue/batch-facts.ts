@@ -47,18 +47,26 @@ export async function countRows(
   const pairs = sql`least(gone, added)`;
   const rows = await db.execute<RowOf<CountedRows>>(sql`
     with rows as materialized (
-      select true as goes, ${x.regionCode}, ${x.name}, m.cpu, m.ram, m.ram_unit
-      from ${x} join ${machines} m on ${m.id} = ${x.machineId} where not ${x.tolerated}
+      select true as goes, ${x.regionCode}, ${x.name} from ${x} where not ${x.tolerated}
       union all
-      select false, ${d.regionCode}, ${d.name}, ${d.cpu}, ${d.ram}, ${d.ramUnit} from ${d} where ${d.isAdded}
+      select false, ${d.regionCode}, ${d.name} from ${d} where ${d.isAdded}
+    ), paired as materialized (
+      -- Sizes are read only if rows go and others come.
+      select true as goes, ${x.regionCode}, ${x.name}, m.cpu, m.ram, m.ram_unit
+      from ${x} join ${machines} m on ${m.id} = ${x.machineId}
+      where not ${x.tolerated} and exists (select from rows where not goes)
+      union all
+      select false, ${d.regionCode}, ${d.name}, ${d.cpu}, ${d.ram}, ${d.ramUnit} from ${d}
+      where ${d.isAdded} and exists (select from rows where goes)
     ), sizes as (
       select region_code, count(*) filter (where goes) as gone, count(*) filter (where not goes) as added,
         min(name collate "C") filter (where goes) as before, min(name collate "C") filter (where not goes) as after
-      from rows group by region_code, cpu, ram, ram_unit
+      from paired group by region_code, cpu, ram, ram_unit
     ), names as (
       select count(*) filter (where goes) as gone, count(*) filter (where not goes) as added,
         min(region_code collate "C") filter (where goes) as before, min(region_code collate "C") filter (where not goes) as after
-      from rows group by name, cpu, ram, ram_unit
+      -- Groups of numbers take a third of the time of groups of texts.
+      from paired group by hash_record_extended(row(name, cpu, ram, ram_unit), 0)
     ), known as (
       select r.code, count(*) as known from ${machines} m join regions r on r.id = m.region_id
       where ${notRetired(m, sourceId)} group by r.id, r.code
