@@ -111,6 +111,12 @@ describe('the source of release cycles', () => {
     expect(await here.cycles()).toEqual(before);
   });
 
+  it('stores the first ends of many releases without an operator', async () => {
+    await using here = await scene();
+    await here.run({ postgresql: TEN.postgresql.map((each) => ({ ...each, eolFrom: null })) });
+    expect(await here.run(TEN)).toMatchObject({ outcome: 'changed', counts: { changed: 20 }, broken: [] });
+  });
+
   it('holds a batch that removes many or moves many ends, for an operator who can undo the decision', async () => {
     await using here = await scene();
     await here.run(TEN);

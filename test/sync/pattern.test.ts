@@ -91,6 +91,12 @@ describe('a held batch', () => {
       'all 4 prices per month instead of per hour, the same amounts: a wrong period?',
     ],
     [
+      'has other prices per month',
+      [a, ...priced(1)],
+      [a, ...priced(803, { per: 'month' })],
+      'all 4 prices per month instead of per hour, amounts × 803: a wrong period?',
+    ],
+    [
       'has the same prices per month',
       [a, ...priced(1)],
       [a, ...priced(730, { per: 'month' })],
@@ -231,6 +237,17 @@ describe('a held batch', () => {
       [a, ...offers('a', 4, { monthlyCap: '30' })],
       [a, ...offers('a', 4, { amount: '6', monthlyCap: '3000' })],
       'all 4 prices × 100; 4 prices of terms × 100: a unit?',
+    ],
+    [
+      'has another price list, also for machines that are sold out now',
+      [a, b, ...offers('a', 5), ...offers('b', 3)],
+      [
+        a,
+        b,
+        ...offers('a', 5, { amount: '0.12' }),
+        ...offers('b', 3, { amount: '0.12', excluded: 'sold_out' }),
+      ],
+      '5 of 8 prices × 2: a price rise?',
     ],
     [
       'has several changes',
