@@ -1,11 +1,9 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type IncomingMessage, type ServerResponse, validateHeaderValue } from 'node:http';
 import type { Answer, EncodedBody } from '../../snapshot/document/answer.ts';
 import { allowedCodings, type Coding, chooseCoding, entityTag, matchingTag } from '../protocol/negotiate.ts';
+import { type Head, writeAnswer } from './write-answer.ts';
 
-/** Bytes of a body that is cached as text: Node sends text and header in one write. */
-const MAX_TEXT_BYTES = 16 * 1024;
-
-/** An answer with its header lists and texts, which are made once for each coding. */
+/** An answer with its heads, which are made once for each coding. */
 export class PreparedAnswer {
   #answer: Answer;
   readonly #mediaType: string;
@@ -19,13 +17,6 @@ export class PreparedAnswer {
 
   get answer(): Answer {
     return this.#answer;
-  }
-
-  get maxTextBytes(): number {
-    const { identity, gzip, br, isPlainOnly } = this.#answer.body;
-    const text = (body: Buffer | undefined) => (body && body.length <= MAX_TEXT_BYTES ? body.length : 0);
-    // Missing codings will be smaller than the plain body.
-    return isPlainOnly ? 3 * text(identity) : text(identity) + text(gzip) + text(br);
   }
 
   /** Sets another time for an unchanged body. */
@@ -54,37 +45,30 @@ export class PreparedAnswer {
     const coding = codingFor(request, body);
     this.#codings[coding] ??= new PreparedCoding(this.#answer, this.#mediaType, coding);
     const prepared = this.#codings[coding];
-    const { tag, head, payload } = prepared;
+    const { tag } = prepared;
     const matching = unmodifiedTag(request, body, tag);
     if (matching === undefined) {
-      response.writeHead(200, complete(head, requestId, also));
-      if (request.method === 'HEAD') response.end();
-      else response.end(payload, 'latin1');
+      const bytes = request.method === 'HEAD' ? undefined : prepared.bytes;
+      writeAnswer(response, withFields(prepared.head, also), requestId, bytes);
       return 200;
     }
-    const unmodified = matching === tag ? prepared.unmodified(this.#answer) : headOf(this.#answer, matching);
-    response.writeHead(304, complete(unmodified, requestId, also));
-    response.end();
+    const head = matching === tag ? prepared.unmodified(this.#answer) : unmodified(this.#answer, matching);
+    writeAnswer(response, withFields(head, also), requestId, undefined);
     return 304;
   }
 }
 
-/** Names and values of header fields in turn. The second element is the request's id. */
-type Head = string[];
-
 class PreparedCoding {
   readonly tag: string;
-  /** The bytes, or a text with one character for each byte. */
-  readonly payload: Buffer | string;
+  readonly bytes: Buffer;
   readonly #coding: Coding;
   readonly #mediaType: string;
   head: Head;
   #unmodified: Head | undefined;
 
   constructor(answer: Answer, mediaType: string, coding: Coding) {
-    const bytes = answer.body[coding] ?? answer.body.identity;
+    this.bytes = answer.body[coding] ?? answer.body.identity;
     this.tag = entityTag(answer.body.hash, coding);
-    this.payload = bytes.length <= MAX_TEXT_BYTES ? bytes.toString('latin1') : bytes;
     this.#coding = coding;
     this.#mediaType = mediaType;
     this.head = this.#headOf(answer);
@@ -95,35 +79,37 @@ class PreparedCoding {
     this.#unmodified = undefined;
   }
 
-  /** Returns the fields of a 304. */
   unmodified(answer: Answer): Head {
-    this.#unmodified ??= headOf(answer, this.tag);
+    this.#unmodified ??= unmodified(answer, this.tag);
     return this.#unmodified;
   }
 
   #headOf(answer: Answer): Head {
-    const head = headOf(answer, this.tag);
-    head.push('content-type', this.#mediaType);
-    if (this.#coding !== 'identity') head.push('content-encoding', this.#coding);
-    head.push('content-length', String(this.payload.length));
-    return head;
+    const encoding = this.#coding === 'identity' ? '' : `content-encoding: ${this.#coding}\r\n`;
+    return {
+      status: 200,
+      lines: `${linesOf(answer, this.tag)}content-type: ${this.#mediaType}\r\n${encoding}`,
+      last: ['content-length', String(this.bytes.length)],
+    };
   }
 }
 
-/** Returns the fields of a 304. Those of a 200 follow them. */
-function headOf({ tier, asOf, currency }: Answer, tag: string): Head {
-  const head = ['x-request-id', '', 'cache-control', 'private, no-cache'];
-  head.push('vary', 'Authorization, Accept-Encoding', 'fleetbook-tier', tier);
-  if (asOf !== undefined) head.push('fleetbook-as-of', asOf);
-  if (currency !== undefined) head.push('fleetbook-currency', currency);
-  head.push('etag', tag);
-  return head;
+function unmodified(answer: Answer, tag: string): Head {
+  return { status: 304, lines: linesOf(answer, tag), last: [] };
 }
 
-/** Sets the id in the list itself: Node copies the list before the next request. */
-function complete(head: Head, requestId: string, also: readonly string[] | undefined): Head {
-  head[1] = requestId;
-  return also?.length ? head.concat(also) : head;
+const FIRST_LINES = 'cache-control: private, no-cache\r\nvary: Authorization, Accept-Encoding\r\n';
+
+/** Returns the lines of a 304. Those of a 200 follow them. @throws TypeError for a value that would end its line */
+function linesOf({ tier, asOf, currency }: Answer, tag: string): string {
+  validateHeaderValue('fleetbook-as-of, fleetbook-currency, etag', `${asOf}${currency}${tag}`);
+  const time = asOf === undefined ? '' : `fleetbook-as-of: ${asOf}\r\n`;
+  const unit = currency === undefined ? '' : `fleetbook-currency: ${currency}\r\n`;
+  return `${FIRST_LINES}fleetbook-tier: ${tier}\r\n${time}${unit}etag: ${tag}\r\n`;
+}
+
+function withFields(head: Head, also: readonly string[] | undefined): Head {
+  return also?.length ? { ...head, last: [...head.last, ...also] } : head;
 }
 
 export function codingFor(request: IncomingMessage, body: EncodedBody): Coding {

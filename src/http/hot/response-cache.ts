@@ -102,7 +102,7 @@ export class ResponseCache {
     const { target, owner } = response;
     const { validity } = answer;
     if (!validity || target.length > MAX_TARGET_LENGTH) return;
-    const size = prepared.maxTextBytes + BYTES_PER_RESPONSE;
+    const size = BYTES_PER_RESPONSE;
     const before = this.#byTarget.get(target);
     const replaced = before instanceof Map ? before.get(owner) : before;
     if (replaced) this.#delete(replaced);

@@ -102,16 +102,35 @@ function isPreflight({ method, headers }: IncomingMessage): boolean {
   );
 }
 
+const ADDED = Symbol('added fields');
+
+interface Added {
+  readonly fields: readonly string[];
+  /** That of the response before. */
+  readonly writeHead: ServerResponse['writeHead'];
+}
+
+type WithAdded = ServerResponse & { [ADDED]?: Added | undefined };
+
 /**
  * Adds header fields to the head of the response. @param fields names and values in turn. `Vary` gets a second line: the
  * answer's own one would replace a value that was set before.
  */
-function addFields(response: ServerResponse, fields: readonly string[]): void {
-  const { writeHead } = response;
+export function addFields(response: WithAdded, fields: readonly string[]): void {
+  response[ADDED] = { fields, writeHead: response.writeHead };
   response.writeHead = (status: number, ...rest: readonly unknown[]): ServerResponse => {
-    response.writeHead = writeHead;
+    const added = takeAddedFields(response) ?? [];
     const given = rest.find((each) => typeof each === 'object') ?? [];
     const list: readonly OutgoingHttpHeader[] = Array.isArray(given) ? given : Object.entries(given).flat();
-    return response.writeHead(status, [...list, ...fields]);
+    return response.writeHead(status, [...list, ...added]);
   };
+}
+
+/** Returns the added fields. Its caller writes them, and `writeHead` does not any more. */
+export function takeAddedFields(response: WithAdded): readonly string[] | undefined {
+  const added = response[ADDED];
+  if (!added) return undefined;
+  response[ADDED] = undefined;
+  response.writeHead = added.writeHead;
+  return added.fields;
 }

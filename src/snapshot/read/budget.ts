@@ -40,7 +40,7 @@ export function memoryBudget(limit: number): MemoryBudget {
 export const BYTES_PER_DOCUMENT = 1100;
 /** An accepted token, also after memory has evicted its document. */
 export const BYTES_PER_TOKEN = 1600;
-/** A cached response: header lists in one coding, target, map entries. */
+/** A cached response: its head in one coding, target, map entries. */
 export const BYTES_PER_RESPONSE = 1700;
 /** A small entry of an LRU. */
 export const BYTES_PER_ENTRY = 350;
