@@ -145,13 +145,18 @@ export interface DocumentMemoryOptions {
 
 const sizeOf = ({ document }: Entry): number => (document?.size ?? 0) + BYTES_PER_DOCUMENT;
 
-/** Bytes of memory for each note: there are fewer notes than documents, because only misses replace them. */
-const BYTES_PER_NOTE = 16_384;
+/** Bytes of memory for each note. A note takes 13. */
+const BYTES_PER_NOTE = 4096;
 const NOTES_AT_LEAST = 64;
+/**
+ * The share of notes that are kept when a newer one comes. If only the newest were, documents that are requested in turn would replace
+ * each other's notes before their second reads, and memory would keep documents that nobody requests.
+ */
+const KEPT = 1 / 4;
 
 /**
- * The newest versions of documents that memory lacks: read once while it was full, or evicted. A hash of the id determines the place of
- * a note, and the next document of this place replaces it. Notes make no garbage.
+ * The newest versions of documents that memory lacks: read once while it was full, or evicted. A hash of the id determines a pair of
+ * places: the first has the newest note of such documents, the second an older one. Notes make no garbage.
  */
 class Notes {
   readonly #mask: number;
@@ -159,13 +164,13 @@ class Notes {
   #mark = 0;
   /** 0 where nothing is noted. */
   readonly #versions: Float64Array;
-  /** 1 for a document that was read since memory lacks it. */
+  /** 1 for a document that was read once since memory lacks it. */
   readonly #isRead: Uint8Array;
 
   /** @param memoryLimit bytes of the documents */
   constructor(memoryLimit: number) {
     const count = Math.max(NOTES_AT_LEAST, 2 ** Math.ceil(Math.log2(memoryLimit / BYTES_PER_NOTE)));
-    this.#mask = count - 1;
+    this.#mask = count - 2;
     this.#marks = new Int32Array(count);
     this.#versions = new Float64Array(count);
     this.#isRead = new Uint8Array(count);
@@ -173,32 +178,51 @@ class Notes {
 
   /** Returns 0 for a document without a note. */
   version(id: string): number {
-    const place = this.#placeOf(id);
-    return this.#marks[place] === this.#mark ? (this.#versions[place] ?? 0) : 0;
+    return this.#versions[this.#find(this.#placesOf(id))] ?? 0;
   }
 
   /** Notes a version that was served or announced, unless a newer one is noted. Returns the place. */
   note(id: string, version: number): number {
-    const place = this.#placeOf(id);
-    if (this.#marks[place] !== this.#mark) {
-      this.#marks[place] = this.#mark;
-      this.#versions[place] = 0;
-      this.#isRead[place] = 0;
-    }
+    const places = this.#placesOf(id);
+    const found = this.#find(places);
+    const place = found === -1 ? this.#replace(places) : found;
     this.#versions[place] = Math.max(version, this.#versions[place] ?? 0);
     return place;
+  }
+
+  noteEvicted(id: string, version: number): void {
+    this.#isRead[this.note(id, version)] = 0;
   }
 
   /** Notes a read. Returns true if it is the second one. */
   noteRead(id: string, version: number): boolean {
     const place = this.note(id, version);
     const isSecond = this.#isRead[place] === 1;
-    this.#isRead[place] = 1;
+    this.#isRead[place] = isSecond ? 0 : 1;
     return isSecond;
   }
 
-  /** Sets the mark too: another hash, so that documents of one place differ. */
-  #placeOf(id: string): number {
+  /** Returns -1 for a document without a note. */
+  #find(newest: number): number {
+    if (this.#marks[newest] === this.#mark) return newest;
+    return this.#marks[newest + 1] === this.#mark ? newest + 1 : -1;
+  }
+
+  #replace(newest: number): number {
+    const older = newest + 1;
+    if (Math.random() < KEPT) {
+      this.#marks[older] = this.#marks[newest] ?? 0;
+      this.#versions[older] = this.#versions[newest] ?? 0;
+      this.#isRead[older] = this.#isRead[newest] ?? 0;
+    }
+    this.#marks[newest] = this.#mark;
+    this.#versions[newest] = 0;
+    this.#isRead[newest] = 0;
+    return newest;
+  }
+
+  /** Returns the first place of a pair. Sets the mark too: another hash, so that documents of one pair differ. */
+  #placesOf(id: string): number {
     let place = 0;
     let mark = 0;
     for (let i = 0; i < id.length; i++) {
@@ -241,7 +265,7 @@ export class DocumentMemory implements DocumentListener {
       sizeCalculation: sizeOf,
       dispose: (entry, id, reason) => {
         if (reason !== 'set') this.#ids.delete(id);
-        if (reason === 'evict') this.#notes.note(id, newestOf(entry));
+        if (reason === 'evict') this.#notes.noteEvicted(id, newestOf(entry));
         if (!this.#isResizing) options.onInvalidate(id);
       },
     });
@@ -379,7 +403,6 @@ export class DocumentMemory implements DocumentListener {
   onServed({ id, name }: Pick<Wanted, 'id' | 'name'>, served: Served): void {
     if (name.kind === 'columns') return;
     const { document, epoch, at, asOf } = served;
-    // A document whose note others have replaced would have left memory too.
     if (
       document &&
       this.#wouldEvict(id, name.kind, served, document) &&

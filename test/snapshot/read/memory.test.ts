@@ -134,6 +134,36 @@ describe('a full memory', () => {
     expect(isStored('region:1')).toBe(true);
   });
 
+  it('stores a document at its second read after each eviction', () => {
+    const { serve, isStored } = fullMemory();
+    const read = (id: string) => serve(id, plainDocument(40_000), OF_CACHE);
+    for (let evictions = 0; evictions < 3; evictions++) {
+      read('region:3');
+      expect(isStored('region:3')).toBe(false);
+      read('region:3');
+      expect(isStored('region:3')).toBe(true);
+      for (const id of ['region:1', 'region:2']) {
+        read(id);
+        read(id);
+      }
+      expect(isStored('region:3')).toBe(false);
+    }
+  });
+
+  it('stores documents that are read in turn, in place of those that nobody reads', () => {
+    const { memory, serve, isStored } = memoryOf(1_000_000);
+    const document = plainDocument(100);
+    let former = 0;
+    for (let size = -1; size < memory.size; former++) {
+      ({ size } = memory);
+      serve(`region:former-${former}`, document);
+    }
+    const ids = Array.from({ length: former / 2 }, (_, id) => `region:${id}`);
+    for (let rounds = 0; rounds < 150; rounds++)
+      for (const id of ids) if (!isStored(id)) serve(id, document, OF_CACHE);
+    expect(ids.filter(isStored).length).toBeGreaterThan(ids.length * 0.9);
+  });
+
   it('stores a small document for which it still has room', () => {
     const { serve, isStored } = fullMemory();
     serve('region:3', plainDocument(100), OF_CACHE);
