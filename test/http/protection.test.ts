@@ -37,6 +37,10 @@ describe('a rate limit', () => {
     expect([other.statusCode, other.headers['ratelimit-remaining']]).toEqual([200, '2']);
   });
 
+  it('states at most the seconds of a window, also for a fraction of a millisecond', () => {
+    expect(new RateLimit(3, () => 51_442.66188727499).count(1)).toMatchObject({ secondsLeft: 60 });
+  });
+
   it('does not apply to requests without a valid token, nor to health checks', async () => {
     await using api = await testApi({ limits: { requestsPerMinute: 1 } });
     for (let i = 0; i < 3; i++) {

@@ -41,7 +41,8 @@ export class RateLimit {
 
   /** Counts a request with a verified token. */
   count(tokenId: number): Counted {
-    const now = this.#now();
+    // The sum of a fraction and a window may be more than the window later.
+    const now = Math.floor(this.#now());
     let window = this.#windows.get(tokenId);
     if (!window || window.endsAt <= now) window = this.#begin(tokenId, now);
     window.count += 1;
