@@ -24,16 +24,8 @@ export const shared = {
   retry: process.env.CI ? 1 : 0,
 } as const;
 
-/**
- * Files of the system layer wait for most of their time, those of the main layer for a third of it: so many at a time, also on two
- * cores.
- */
-const AT_ONCE = {
-  system: Math.max(7, availableParallelism() - 1),
-  main: Math.max(5, availableParallelism() - 1),
-};
-/** The layers run one after the other, so that each has its number of files. */
-const FIRST = { maxWorkers: AT_ONCE.system, sequence: { groupOrder: 0 } } as const;
+/** Files wait for processes and servers for a part of their time, so there are more at a time than cores. */
+const AT_ONCE = Math.max(5, availableParallelism() - 1);
 
 export default defineConfig({
   test: {
@@ -50,7 +42,7 @@ export default defineConfig({
           name: 'main',
           include: ['test/**/*.test.ts'],
           exclude: [SYSTEM, TOOL, 'test/faults/**'],
-          maxWorkers: AT_ONCE.main,
+          maxWorkers: AT_ONCE,
           sequence: { groupOrder: 1 },
         },
       },
@@ -58,7 +50,8 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'system',
-          ...FIRST,
+          maxWorkers: AT_ONCE,
+          sequence: { groupOrder: 0 },
           include: [SYSTEM],
           exclude: ['test/containers/**', 'test/faults/**'],
           globalSetup: ['test/support/bundle.ts'],
@@ -68,7 +61,8 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'tools',
-          ...FIRST,
+          maxWorkers: AT_ONCE,
+          sequence: { groupOrder: 0 },
           include: [TOOL],
           globalSetup: ['test/support/bundle.ts'],
         },
@@ -77,7 +71,8 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'system: containers',
-          ...FIRST,
+          maxWorkers: AT_ONCE,
+          sequence: { groupOrder: 0 },
           include: ['test/containers/**/*.test.ts'],
           globalSetup: ['test/containers/docker.ts'],
           hookTimeout: 300_000,

@@ -86,7 +86,7 @@ describe('each page of the console', needs(hasChromium, CHROMIUM), () => {
   it.each([
     ['in light and in the dark', {}],
     ['on a phone', PHONE],
-  ] as const)('is accessible, and does not scroll sideways, %s', { timeout: 300_000 }, async (_, options) => {
+  ] as const)('is accessible, and does not scroll sideways, %s', { timeout: 600_000 }, async (_, options) => {
     const { page, complaints } = await open(options, 'zoe');
     const isPhone = 'isMobile' in options;
     const problems: string[] = [];
