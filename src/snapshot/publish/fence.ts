@@ -89,25 +89,27 @@ return 1
 `;
 
 /**
- * KEYS stream · ARGV time of the publisher's last heartbeat ('' = none), mark
+ * KEYS stream · ARGV time of the publisher's last heartbeat ('' = none), id of its entry ('' = none), mark
  *
- * Returns whether it accepted the heartbeat, and the server's time (ms). A heartbeat that waited in a socket while the publisher was
- * cut off is late. A young heartbeat of another publisher is as good. A full cache runs it.
+ * Returns whether it accepted the heartbeat, the server's time (ms), the id of the entry that counts, and whether the stream still has
+ * the entry of the last heartbeat. A heartbeat that waited in a socket while the publisher was cut off is late. A young heartbeat of
+ * another publisher is as good. A full cache runs it.
  */
 const HEARTBEAT = `#!lua flags=allow-oom
 ${APPEND}
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local previous = tonumber(ARGV[1])
-if not previous or math.abs(now - previous) > ${HEARTBEAT_GAP_MS} then return { 0, now } end
+if not previous or math.abs(now - previous) > ${HEARTBEAT_GAP_MS} then return { 0, now, '', 1 } end
 local before = last(KEYS[1])
+local isThere = (ARGV[2] == '' or #redis.call('XREVRANGE', KEYS[1], ARGV[2], ARGV[2]) == 1) and 1 or 0
 if before and before[2][6] == 'heartbeat' then
   local age = now - tonumber(string.match(before[1], '^%d+'))
   -- After the clock went back, the age is negative for a while.
-  if age >= 0 and age < ${HEARTBEAT_COUNTS_MS} then return { 1, now } end
+  if age >= 0 and age < ${HEARTBEAT_COUNTS_MS} then return { 1, now, before[1], isThere } end
 end
-append(KEYS[1], ARGV[2], 'heartbeat', '')
-return { 1, now }
+append(KEYS[1], ARGV[3], 'heartbeat', '')
+return { 1, now, last(KEYS[1])[1], isThere }
 `;
 
 /** KEYS document · ARGV its first bytes ('' for a key of another type). Returns 1 if it deleted the key. */
@@ -161,8 +163,9 @@ declare module 'ioredis' {
     fleetbookHeartbeat(
       stream: string,
       previous: string,
+      entry: string,
       mark: string,
-    ): Result<[isAccepted: 0 | 1, time: number], Context>;
+    ): Result<[isAccepted: 0 | 1, time: number, entry: string, isThere: 0 | 1], Context>;
     fleetbookDropIfSame(document: string, firstBytes: Buffer): Result<number, Context>;
     fleetbookMoveStamps(
       hash: string,
@@ -241,19 +244,33 @@ export async function announceLineage(redis: RedisClient, old: CacheKeys, lineag
   await redis.fleetbookAnnounce(old.stream, 'lineage', lineage, newMark());
 }
 
+/** An accepted heartbeat of a publisher. */
+export interface Heartbeat {
+  /** Milliseconds of the server. */
+  readonly time: number;
+  /** The id of its entry; undefined for none. */
+  readonly entry: string | undefined;
+}
+
 /**
  * Appends a heartbeat, unless the last one is longer ago than readers allow.
- * @param previous the time of the last accepted heartbeat; undefined for none
- * @returns the time of the server in milliseconds
+ * @param previous the last accepted heartbeat; undefined for none
+ * @returns the same for this one. `hasLost`: the stream lacks the entry of the last one, so the cache may lack documents too
  */
 export async function sendHeartbeat(
   redis: RedisClient,
   keys: CacheKeys,
-  previous: number | undefined,
-): Promise<{ readonly isAccepted: boolean; readonly time: number }> {
-  const since = previous === undefined ? '' : String(previous);
-  const [isAccepted, time] = await redis.fleetbookHeartbeat(keys.stream, since, newMark());
-  return { isAccepted: isAccepted === 1, time };
+  previous: Heartbeat | undefined,
+): Promise<Heartbeat & { readonly isAccepted: boolean; readonly hasLost: boolean }> {
+  const since = previous === undefined ? '' : String(previous.time);
+  const known = previous?.entry ?? '';
+  const [isAccepted, time, entry, isThere] = await redis.fleetbookHeartbeat(
+    keys.stream,
+    since,
+    known,
+    newMark(),
+  );
+  return { isAccepted: isAccepted === 1, time, entry: entry || undefined, hasLost: isThere === 0 };
 }
 
 /** More than the first line, which contains the checksum: different values differ here. */

@@ -12,7 +12,7 @@ const COMPARE_EVERY_MS = 5000;
 const PAUSE_FACTOR = 19;
 
 export interface PublishLoopOptions {
-  readonly publisher: Pick<Publisher, 'publishDirty' | 'compare'>;
+  readonly publisher: Pick<Publisher, 'publishDirty' | 'compare' | 'onLost'>;
   readonly cache: Pick<RedisClient, 'status' | 'on' | 'off'>;
   readonly onLost: (listener: () => void) => void;
   readonly logger: Logger;
@@ -21,7 +21,7 @@ export interface PublishLoopOptions {
 
 /**
  * Publishes dirty documents every two seconds, and compares the cache with Postgres every five. It compares at once after a
- * lost connection: the cache may have lost documents, and the database may have returned to an earlier state.
+ * lost connection or a lost end of the stream: the cache may have lost documents, and the database may have returned to an earlier state.
  */
 export function startPublishLoop(options: PublishLoopOptions): AsyncDisposable {
   const { publisher, cache, onLost, logger, compareEveryMs = COMPARE_EVERY_MS } = options;
@@ -75,6 +75,7 @@ export function startPublishLoop(options: PublishLoopOptions): AsyncDisposable {
   next(checkEveryMs);
   cache.on('ready', now);
   onLost(now);
+  publisher.onLost(now);
   return {
     async [Symbol.asyncDispose]() {
       isOver = true;

@@ -10,7 +10,14 @@ import { CacheKeys, documentId, LINEAGE_KEY } from '../document/keys.ts';
 import { loadFreshness } from '../document/load.ts';
 import { MachineIndexRepair } from '../document/machine-index.ts';
 import { Comparison, type ComparisonOptions } from './comparison.ts';
-import { announceLineage, dropStamps, moveStamps, replacing, sendHeartbeat } from './fence.ts';
+import {
+  announceLineage,
+  dropStamps,
+  type Heartbeat,
+  moveStamps,
+  replacing,
+  sendHeartbeat,
+} from './fence.ts';
 import { type LineageObserver, type NewLineage, takeNewLineage } from './new-lineage.ts';
 import { isRejection, type Outcome, publishDocuments } from './publish-documents.ts';
 
@@ -56,8 +63,9 @@ export class Publisher {
   readonly #comparison: Comparison;
   readonly #machineIndex = new MachineIndexRepair();
   #lineage: string | undefined;
-  /** The server's time (ms) at the last accepted heartbeat. */
-  #heartbeatAt: number | undefined;
+  /** The last accepted one. */
+  #lastHeartbeat: Heartbeat | undefined;
+  readonly #onLost: (() => void)[] = [];
 
   /** @param db acts as the worker @param redis has the scripts of `withFence` */
   constructor(db: ClientDatabase, redis: RedisClient, options: PublisherOptions = {}) {
@@ -88,19 +96,26 @@ export class Publisher {
 
   async #heartbeat(): Promise<void> {
     const lineage = this.#lineage ?? (await this.#redis.get(LINEAGE_KEY));
-    const first = lineage === null ? undefined : await this.#sendHeartbeat(lineage, this.#heartbeatAt);
+    const first = lineage === null ? undefined : await this.#sendHeartbeat(lineage, this.#lastHeartbeat);
+    if (first?.hasLost) for (const listener of this.#onLost) listener();
     if (first?.isAccepted) return;
     const receivedAt = performance.now();
     // Readers know the documents that the cache has rejected.
     const isCaughtUp = await this.publishDirty().then(() => true, isRejection);
     if (!isCaughtUp || !first || this.#lineage === undefined) return;
     // The time of the server now, or earlier. The start of a catch-up may be longer ago than a gap.
-    await this.#sendHeartbeat(this.#lineage, first.time + Math.floor(performance.now() - receivedAt));
+    const time = first.time + Math.floor(performance.now() - receivedAt);
+    await this.#sendHeartbeat(this.#lineage, { time, entry: undefined });
   }
 
-  async #sendHeartbeat(lineage: string, previous: number | undefined) {
+  /** The listener is called when the cache may have lost documents without a lost connection: the stream has lost its end. */
+  onLost(listener: () => void): void {
+    this.#onLost.push(listener);
+  }
+
+  async #sendHeartbeat(lineage: string, previous: Heartbeat | undefined) {
     const answer = await sendHeartbeat(this.#redis, new CacheKeys(lineage), previous);
-    if (answer.isAccepted) this.#heartbeatAt = answer.time;
+    if (answer.isAccepted) this.#lastHeartbeat = answer;
     return answer;
   }
 

@@ -46,6 +46,31 @@ describe('a publisher', () => {
     expect([rounds, await heartbeats()]).toEqual([['published', 'published'], 3]);
   });
 
+  it('notices that the stream has lost its end, and not that it is silent', async () => {
+    await scene.publisher.publishDirty();
+    const { cache, keys } = scene;
+    const { publisher } = slowPublisher(0);
+    let losses = 0;
+    publisher.onLost(() => {
+      losses += 1;
+    });
+    await publisher.heartbeat();
+    const earlier = await cache.dumpBuffer(keys.stream);
+    await sleep(400);
+    await publisher.heartbeat();
+    await sleep(400);
+    await publisher.heartbeat();
+    expect(losses).toBe(0);
+    await cache.restore(keys.stream, 0, earlier, 'REPLACE');
+    await publisher.heartbeat();
+    await publisher.heartbeat();
+    expect(losses).toBe(1);
+    await cache.del(keys.stream);
+    await publisher.heartbeat();
+    await publisher.heartbeat();
+    expect(losses).toBe(2);
+  });
+
   it('needs no second publication when the first one lasted longer than a gap', async () => {
     await scene.publisher.publishDirty();
     const { publisher, rounds } = slowPublisher(GAP_MS);

@@ -18,6 +18,8 @@ import { startReplicatedRedis } from '../../redis/replicated-redis.ts';
 import { startTestRedis, type TestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
 
+const at = (time: number) => ({ time, entry: undefined });
+
 const NAME = { kind: 'region', regionId: 7 } as const satisfies DocumentName;
 
 let redis: TestRedis;
@@ -68,7 +70,7 @@ const now = async () => {
 describe('each entry names the entry before it', () => {
   it('for all kinds of entries, with marks that are used once', async () => {
     await set(1);
-    await sendHeartbeat(client, keys, await now());
+    await sendHeartbeat(client, keys, at(await now()));
     await announceFeed(client, keys, 17);
     await announceRejected(client, keys, NAME, 2);
     await announceLineage(client, keys, 'another');
@@ -142,7 +144,7 @@ describe('each entry names the entry before it', () => {
     expect(await set(1)).toBe(true);
     await client.del(keys.stream);
     await client.hset(keys.stream, 'a', 'b');
-    expect((await sendHeartbeat(client, keys, await now())).isAccepted).toBe(true);
+    expect((await sendHeartbeat(client, keys, at(await now()))).isAccepted).toBe(true);
     expect((await entries()).map(({ what }) => what)).toEqual(['heartbeat']);
   });
 
@@ -169,29 +171,29 @@ describe('a heartbeat', () => {
   it('is late without an earlier one, and more than a second after it', async () => {
     const { isAccepted, time } = await sendHeartbeat(client, keys, undefined);
     expect(isAccepted).toBe(false);
-    expect((await sendHeartbeat(client, keys, time - 1100)).isAccepted).toBe(false);
-    expect((await sendHeartbeat(client, keys, time + 60_000)).isAccepted).toBe(false);
+    expect((await sendHeartbeat(client, keys, at(time - 1100))).isAccepted).toBe(false);
+    expect((await sendHeartbeat(client, keys, at(time + 60_000))).isAccepted).toBe(false);
     expect(await client.exists(keys.stream)).toBe(0);
-    expect((await sendHeartbeat(client, keys, time)).isAccepted).toBe(true);
+    expect((await sendHeartbeat(client, keys, at(time))).isAccepted).toBe(true);
     expect((await entries()).map(({ what }) => what)).toEqual(['heartbeat']);
   });
 
   it('of another publisher is not repeated while it is young, and a document in between is no heartbeat', async () => {
-    const { time } = await sendHeartbeat(client, keys, await now());
-    expect((await sendHeartbeat(client, keys, time)).isAccepted).toBe(true);
+    const { time } = await sendHeartbeat(client, keys, at(await now()));
+    expect((await sendHeartbeat(client, keys, at(time))).isAccepted).toBe(true);
     expect(await entries()).toHaveLength(1);
     await set(1);
-    expect((await sendHeartbeat(client, keys, time)).isAccepted).toBe(true);
+    expect((await sendHeartbeat(client, keys, at(time))).isAccepted).toBe(true);
     expect((await entries()).map(({ what }) => what)).toEqual(['heartbeat', 'region:7', 'heartbeat']);
     await sleep(350);
-    await sendHeartbeat(client, keys, await now());
+    await sendHeartbeat(client, keys, at(await now()));
     expect(await entries()).toHaveLength(4);
   });
 
   it('is appended although the last one is from the future: the clock of the server went back', async () => {
     const future = `${(await now()) + 3_600_000}-0`;
     await client.xadd(keys.stream, future, 'mark', 'm', 'before', '', 'what', 'heartbeat', 'value', '');
-    expect((await sendHeartbeat(client, keys, await now())).isAccepted).toBe(true);
+    expect((await sendHeartbeat(client, keys, at(await now()))).isAccepted).toBe(true);
     expect(await entries()).toHaveLength(2);
     expect(await breaks()).toEqual([]);
   });
@@ -207,7 +209,7 @@ describe('a full cache', () => {
     await expect(set(2, there)).rejects.toThrow('OOM');
     await announceRejected(there, keys, NAME, 2);
     const { time } = await sendHeartbeat(there, keys, undefined);
-    expect((await sendHeartbeat(there, keys, time)).isAccepted).toBe(true);
+    expect((await sendHeartbeat(there, keys, at(time))).isAccepted).toBe(true);
     expect(await there.exists(keys.document(NAME))).toBe(0);
     expect((await entries(there)).map(({ what, value }) => [what, value])).toEqual([
       ['region:7', '1'],
