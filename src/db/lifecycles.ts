@@ -44,8 +44,8 @@ export interface RunningCluster extends RunningSoftware {
   readonly sourceId: string;
 }
 
-/** Rows of a statement: the parse of more is a long turn of the event loop. */
-const CLUSTERS_AT_ONCE = 100;
+/** Rows of a statement: the parse of more is a long turn of the event loop, and many statements are slow. */
+const CLUSTERS_AT_ONCE = 500;
 
 /** Returns the clusters of an organization by slug, or the one with a slug. */
 export async function runningClusters(
