@@ -1,7 +1,7 @@
 import { type IncomingMessage, type ServerResponse, validateHeaderValue } from 'node:http';
 import type { Answer, EncodedBody } from '../../snapshot/document/answer.ts';
 import { allowedCodings, type Coding, chooseCoding, entityTag, matchingTag } from '../protocol/negotiate.ts';
-import { type Head, writeAnswer } from './write-answer.ts';
+import { type Head, withFields, writeAnswer } from './write-answer.ts';
 
 /** An answer with its heads, which are made once for each coding. */
 export class PreparedAnswer {
@@ -106,10 +106,6 @@ function linesOf({ tier, asOf, currency }: Answer, tag: string): string {
   const time = asOf === undefined ? '' : `fleetbook-as-of: ${asOf}\r\n`;
   const unit = currency === undefined ? '' : `fleetbook-currency: ${currency}\r\n`;
   return `${FIRST_LINES}fleetbook-tier: ${tier}\r\n${time}${unit}etag: ${tag}\r\n`;
-}
-
-function withFields(head: Head, also: readonly string[] | undefined): Head {
-  return also?.length ? { ...head, last: [...head.last, ...also] } : head;
 }
 
 export function codingFor(request: IncomingMessage, body: EncodedBody): Coding {

@@ -21,7 +21,6 @@ export interface CachedResponse {
 
 interface Entry extends CachedResponse {
   readonly validity: Validity;
-  readonly size: number;
   /** The value of `#freshness` when `asOf` was computed. */
   freshness: number;
 }
@@ -45,7 +44,6 @@ export class ResponseCache {
   readonly #memoryLimit: number;
   readonly #byTarget = new Map<string, Entries>();
   readonly #byDocument = new Map<string, Set<Entry>>();
-  #size = 0;
   #count = 0;
   #freshness = 0;
 
@@ -69,7 +67,7 @@ export class ResponseCache {
   }
 
   get size(): number {
-    return this.#size;
+    return this.#count * BYTES_PER_RESPONSE;
   }
 
   /** Returns what `select` needs. A miss ends here, before the request's token is verified. */
@@ -102,14 +100,13 @@ export class ResponseCache {
     const { target, owner } = response;
     const { validity } = answer;
     if (!validity || target.length > MAX_TARGET_LENGTH) return;
-    const size = BYTES_PER_RESPONSE;
     const before = this.#byTarget.get(target);
     const replaced = before instanceof Map ? before.get(owner) : before;
     if (replaced) this.#delete(replaced);
     // A new response costs one ordinary request. The order of an LRU would cost time at every request.
-    if (this.#size + size > this.#memoryLimit) this.clear();
-    if (size > this.#memoryLimit) return;
-    const entry: Entry = { ...response, prepared, validity, size, freshness: this.#freshness };
+    if (this.size + BYTES_PER_RESPONSE > this.#memoryLimit) this.clear();
+    if (BYTES_PER_RESPONSE > this.#memoryLimit) return;
+    const entry: Entry = { ...response, prepared, validity, freshness: this.#freshness };
     const own = this.#byTarget.get(target);
     if (owner === SHARED) this.#byTarget.set(target, entry);
     else if (own instanceof Map) own.set(owner, entry);
@@ -119,19 +116,17 @@ export class ResponseCache {
       if (entries) entries.add(entry);
       else this.#byDocument.set(id, new Set([entry]));
     }
-    this.#size += size;
     this.#count += 1;
   }
 
   clear(): void {
     this.#byTarget.clear();
     this.#byDocument.clear();
-    this.#size = 0;
     this.#count = 0;
   }
 
   #delete(entry: Entry): void {
-    const { target, owner, validity, size } = entry;
+    const { target, owner, validity } = entry;
     const own = this.#byTarget.get(target);
     if (own instanceof Map) own.delete(owner);
     if (!(own instanceof Map) || own.size === 0) this.#byTarget.delete(target);
@@ -140,7 +135,6 @@ export class ResponseCache {
       entries?.delete(entry);
       if (entries?.size === 0) this.#byDocument.delete(id);
     }
-    this.#size -= size;
     this.#count -= 1;
   }
 }

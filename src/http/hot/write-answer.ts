@@ -30,15 +30,19 @@ export interface Head {
   readonly last: readonly string[];
 }
 
+/** Returns the head with further fields, if there are any. @param fields names and values in turn */
+export function withFields(head: Head, fields: readonly string[] | undefined): Head {
+  return fields?.length ? { ...head, last: [...head.last, ...fields] } : head;
+}
+
 /** Writes the whole response. @param requestId well formed @param body undefined for none */
 export function writeAnswer(
   response: ServerResponse,
-  { status, lines, last }: Head,
+  prepared: Head,
   requestId: string,
   body: Buffer | undefined,
 ): void {
-  const added = takeAddedFields(response);
-  const head = { status, lines, last: added ? [...last, ...added] : last };
+  const head = withFields(prepared, takeAddedFields(response));
   if (!takesLines || isObserved(response)) writeFields(response, head, requestId);
   else writeLines(response, head, requestId);
   if (body === undefined) response.end();
