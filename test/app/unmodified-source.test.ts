@@ -336,34 +336,30 @@ describe('one unchanged region of many', () => {
     expect(await plans()).toEqual(['a db.t3.micro 0.036', 'b db.t3.micro 0.034']);
     expect(await here.storedVersions()).toEqual(['"a1"', '"b2"', '"pa2"']);
 
+    const onlyPlansOfB = (file: string, read: ReturnType<typeof offer>) => {
+      indexes(['a/1', 'b/2'], ['a/2', file]);
+      here.answer('/a/1', '"a1"', 304);
+      here.answer('/b/2', '"b2"', 304);
+      here.answer('/rds/a/2', '"pa2"', 304);
+      here.answer(`/rds/${file}`, null, read);
+    };
+
     // The same for one with an unusable row.
     const unusable = { Q: { productFamily: 'Database Instance', attributes: { databaseEngine: 'MySQL' } } };
-    indexes(['a/1', 'b/2'], ['a/2', 'b/2']);
-    here.answer('/a/1', '"a1"', 304);
-    here.answer('/b/2', '"b2"', 304);
-    here.answer('/rds/a/2', '"pa2"', 304);
-    here.answer('/rds/b/2', null, offer('"pb2"', '0.038', 'micro', unusable));
+    onlyPlansOfB('b/2', offer('"pb2"', '0.038', 'micro', unusable));
     expect(await here.run('aws')).toMatchObject({ outcome: 'changed', added: 0, rejected: 1 });
     expect(await plans()).toEqual(['a db.t3.micro 0.036', 'b db.t3.micro 0.038']);
     expect(await here.storedVersions()).toEqual(['"a1"', '"b2"', '"pa2"']);
 
     // And for one with a price that jumps.
-    indexes(['a/1', 'b/2'], ['a/2', 'b/2']);
-    here.answer('/a/1', '"a1"', 304);
-    here.answer('/b/2', '"b2"', 304);
-    here.answer('/rds/a/2', '"pa2"', 304);
-    here.answer('/rds/b/2', null, offer('"pb2"', '0.38'));
+    onlyPlansOfB('b/2', offer('"pb2"', '0.38'));
     expect(await here.run('aws')).toMatchObject({ outcome: 'unchanged' });
     expect(await here.sql`select code from quarantined_rows`).toEqual([{ code: 'price_jump' }]);
     expect(await plans()).toEqual(['a db.t3.micro 0.036', 'b db.t3.micro 0.038']);
     expect(await here.storedVersions()).toEqual(['"a1"', '"b2"', '"pa2"']);
 
     // A plan that is gone from its file is retired, although the machines of its region are unmodified.
-    indexes(['a/1', 'b/2'], ['a/2', 'b/3']);
-    here.answer('/a/1', '"a1"', 304);
-    here.answer('/b/2', '"b2"', 304);
-    here.answer('/rds/a/2', '"pa2"', 304);
-    here.answer('/rds/b/3', null, offer('"pb3"', '0.068', 'small'));
+    onlyPlansOfB('b/3', offer('"pb3"', '0.068', 'small'));
     expect(await here.run('aws')).toMatchObject({ outcome: 'changed', rejected: 0 });
     expect(await plans()).toEqual(['a db.t3.micro 0.036', 'b db.t3.small 0.068']);
     expect(await here.storedVersions()).toEqual(['"a1"', '"b2"', '"pa2"', '"pb3"']);
