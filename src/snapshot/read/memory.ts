@@ -150,7 +150,7 @@ const BYTES_PER_NOTE = 4096;
 const NOTES_AT_LEAST = 64;
 /**
  * The share of notes that are kept when a newer one comes. If only the newest were, documents that are requested in turn would replace
- * each other's notes before their second reads, and memory would keep documents that nobody requests.
+ * each other's notes before their second reads, and memory would keep documents that no client requests.
  */
 const KEPT = 1 / 4;
 
