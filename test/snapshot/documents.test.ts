@@ -3,9 +3,10 @@ import { openStore } from '../../src/db/connection/connect.ts';
 import { createToken } from '../../src/db/tokens.ts';
 import { hashToken } from '../../src/domain/token.ts';
 import { type Answer, Unavailable } from '../../src/snapshot/document/answer.ts';
+import { readColumns } from '../../src/snapshot/document/columns.ts';
 import { encodeDocument } from '../../src/snapshot/document/format.ts';
 import type { DocumentName } from '../../src/snapshot/document/keys.ts';
-import { loadContent } from '../../src/snapshot/document/load.ts';
+import { loadContent, loadRegion } from '../../src/snapshot/document/load.ts';
 import { WAITING } from '../../src/snapshot/read/postgres-reads.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -39,6 +40,26 @@ describe('the bytes of a document', () => {
       const value = await encodeDocument(content);
       expect(value.equals(published ?? Buffer.alloc(0)), name.kind).toBe(true);
     }
+  });
+
+  it('have each machine of a large region once, by price and id, with and without columns', async () => {
+    const regionId = await addRegion(scene.sql, scene.sample.provider, 'large');
+    // Many have the same price, and every seventh is sold out.
+    const rows = await scene.sql<{ id: number; price: string; soldOut: boolean }[]>`
+      insert into machines (region_id, name, cpu, ram, ram_unit, price, excluded_reason)
+      select ${regionId}, 'm' || n, 2, 8, 'Binary', 0.001 * (1 + n % 3), case when n % 7 = 0 then 'sold_out' end
+      from generate_series(1, 1100) n returning id, price, excluded_reason is not null as "soldOut"`;
+    const ordered = rows
+      .map(({ id, price, soldOut }) => ({ id, price: Number(price), soldOut }))
+      .sort((a, b) => a.price - b.price || a.id - b.id);
+    const ids = (isSoldOut: boolean) =>
+      ordered.filter(({ soldOut }) => soldOut === isSoldOut).map(({ id }) => id);
+
+    const list = (await loadContent(scene.sql, { kind: 'region', regionId })) ?? expect.unreachable();
+    expect(machinesOf({ identity: list.body }).map(({ id }) => id)).toEqual(ids(false));
+    const both = (await loadRegion(scene.sql, regionId)) ?? expect.unreachable();
+    expect(both.region).toEqual(list);
+    expect([...(readColumns(both.columns.body)?.ids ?? [])]).toEqual([...ids(false), ...ids(true)]);
   });
 
   it('follow the contract', async () => {

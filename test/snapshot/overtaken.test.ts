@@ -26,30 +26,29 @@ beforeEach(async () => {
 
 /** The same Sql, but the answer to the selected statement is delayed. */
 function holding(sql: Sql): Sql {
+  const delayed = <Query extends Promise<unknown>>(query: Query, statement: string): Query => {
+    const holds = held;
+    if (!holds || !statement.includes(holds.statement)) return query;
+    held = undefined;
+    const hold = async <T>(rows: T): Promise<T> => {
+      holds.answered.resolve();
+      await holds.release.promise;
+      return rows;
+    };
+    return new Proxy(query, {
+      get(query, name) {
+        if (name === 'then')
+          return (...handlers: Parameters<typeof query.then>) => query.then(hold).then(...handlers);
+        return Reflect.get(query, name);
+      },
+    });
+  };
   return new Proxy(sql, {
-    apply(target, self, parts: [TemplateStringsArray, ...unknown[]]) {
-      const query = Reflect.apply(target, self, parts);
-      const holds = held;
-      if (!holds || !parts[0].join('?').includes(holds.statement)) return query;
-      held = undefined;
-      const hold = async <T>(rows: T): Promise<T> => {
-        holds.answered.resolve();
-        await holds.release.promise;
-        return rows;
-      };
-      return new Proxy(query, {
-        get(query, name) {
-          if (name === 'then')
-            return (...handlers: Parameters<typeof query.then>) => query.then(hold).then(...handlers);
-          if (name === 'cursor')
-            return async (size: number, each: (rows: unknown[]) => unknown) => {
-              const parts: unknown[][] = [];
-              await query.cursor(size, (rows: unknown[]) => void parts.push(rows));
-              for (const part of await hold(parts)) await each(part);
-            };
-          return Reflect.get(query, name);
-        },
-      });
+    apply: (target, self, parts: [TemplateStringsArray, ...unknown[]]) =>
+      delayed(Reflect.apply(target, self, parts), parts[0].join('?')),
+    get(target, name) {
+      if (name !== 'unsafe') return Reflect.get(target, name);
+      return (...given: Parameters<Sql['unsafe']>) => delayed(target.unsafe(...given), given[0]);
     },
   });
 }
@@ -102,7 +101,7 @@ describe('an answer of Postgres that is older than a publication', () => {
 
   it('is read again before any client gets it', async () => {
     await scene.cache.del(scene.keys.document(region()));
-    const late = await hold(async () => reader.documents.get(region()), 'left join machines');
+    const late = await hold(async () => reader.documents.get(region()), 'part.machines');
     const version = await reprice(scene.sql, scene.sample.small, '0.5');
     await publish();
     const joined = reader.documents.get(region());
@@ -113,7 +112,7 @@ describe('an answer of Postgres that is older than a publication', () => {
 
   it('does not return through the cache either', async () => {
     await scene.cache.del(scene.keys.document(region()));
-    const late = await hold(async () => reader.documents.get(region()), 'left join machines');
+    const late = await hold(async () => reader.documents.get(region()), 'part.machines');
     const version = await reprice(scene.sql, scene.sample.small, '0.5');
     await publish();
     await late.answer();
@@ -125,7 +124,7 @@ describe('an answer of Postgres that is older than a publication', () => {
 
   it('is compared again if entries were lost during the read', async () => {
     await scene.cache.del(scene.keys.document(region()));
-    const late = await hold(async () => reader.documents.get(region()), 'left join machines');
+    const late = await hold(async () => reader.documents.get(region()), 'part.machines');
     const { epoch } = reader.link;
     await loseEntry(scene);
     const version = await reprice(scene.sql, scene.sample.small, '0.5');
@@ -152,7 +151,7 @@ describe('an answer of Postgres from before another lineage', () => {
 
   it('is neither given nor stored, though its version is higher', async () => {
     await scene.cache.del(scene.keys.document(region()));
-    const late = await hold(async () => reader.documents.get(region()), 'left join machines');
+    const late = await hold(async () => reader.documents.get(region()), 'part.machines');
     await replaceDatabase();
     const { document } = await late.answer();
     expect(document?.version).toBe(1);

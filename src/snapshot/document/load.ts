@@ -1,20 +1,18 @@
 /**
  * The prepared reads of readers and publishers: each document in one statement or one snapshot, so that version and rows belong
- * together. They use postgres.js itself, which prepares each text once a connection, reads a region by a cursor and sends a
- * transaction in one message. SQL fixes order and text: `COLLATE "C"`, explicit disk order, microseconds by to_char.
+ * together. They use postgres.js itself, which prepares each text once a connection, and sends a transaction in one
+ * message. SQL fixes order and text: `COLLATE "C"`, explicit disk order, microseconds by to_char.
  */
 import type { Sql } from '../../db/connection/connect.ts';
 import { instantText } from '../../db/connection/statements.ts';
-import { selectedFacts } from '../../db/machine-facts.ts';
+import { factPairs } from '../../db/machine-facts.ts';
 import { CLUSTER_JSON, IS_PUBLISHED_OR_SOLD_OUT } from '../../db/published-rows.ts';
 import type { ClusterDocument } from '../../domain/cluster.ts';
 import type { PublishedPlan } from '../../domain/database-plan.ts';
 import type { RowName } from '../../domain/document-name.ts';
-import type { MemoryUnit } from '../../domain/machine.ts';
-import type { MachineFacts } from '../../domain/machine-facts.ts';
+import { Slice } from '../../domain/event-loop.ts';
 import type { PriceBookEntry } from '../../domain/prices/price-book.ts';
 import type { StoredRegionPrice } from '../../domain/prices/region-price.ts';
-import type { StoredTerms } from '../../domain/prices/term.ts';
 import {
   clustersContent,
   type Element,
@@ -27,7 +25,7 @@ import {
   type TokenRecord,
   tokenContent,
 } from './build.ts';
-import { ColumnsBuilder } from './columns.ts';
+import { ColumnsBuilder, type MachineWithFacts } from './columns.ts';
 import type { Provenance } from './document.ts';
 import type { DocumentContent } from './format.ts';
 import type { DocumentName } from './keys.ts';
@@ -51,8 +49,9 @@ export async function loadContent(sql: Sql, name: DocumentName): Promise<Documen
     case 'providers':
       return loadProviders(sql);
     case 'region':
+      return (await readRegion(sql, LIST, name.regionId))?.region;
     case 'columns':
-      return (await loadRegion(sql, name.regionId))?.[name.kind];
+      return (await loadRegion(sql, name.regionId))?.columns;
     case 'clusters':
       return loadClusters(sql, name.organizationId);
     case 'price-book':
@@ -139,8 +138,8 @@ async function loadProviders(sql: Sql): Promise<DocumentContent | undefined> {
 
 type HeadOfRegion = RegionHead &
   Provenance & {
-    readonly prices: readonly StoredRegionPrice[] | null;
-    readonly databases: readonly PublishedPlan[] | null;
+    readonly prices?: readonly StoredRegionPrice[] | null;
+    readonly databases?: readonly PublishedPlan[] | null;
   };
 
 export interface RegionContents {
@@ -148,26 +147,12 @@ export interface RegionContents {
   readonly columns: DocumentContent;
 }
 
-type RowOfRegion = {
-  readonly head: HeadOfRegion | null;
-  readonly id: number | null;
-  readonly name: string;
-  readonly ram: string;
-  readonly cpu: number;
-  readonly price: string;
-  readonly ramUnit: MemoryUnit;
-  readonly soldOut: boolean;
-  readonly terms: StoredTerms | null;
-  readonly termsSince: number | null;
-  readonly stock: readonly number[] | null;
-} & MachineFacts;
-
 function provenanceOf(sources: readonly string[], currency: string | null | undefined): Provenance {
   return { sources, currency: currency ?? undefined };
 }
 
-/** Machines that are encoded between two turns of the event loop. */
-const MACHINES_AT_ONCE = 1000;
+/** Machines of one row, which are encoded in one turn of the event loop. */
+const MACHINES_AT_ONCE = 250;
 
 /** The published plans of databases in region `r`. */
 const DATABASES_JSON = `(
@@ -175,62 +160,82 @@ const DATABASES_JSON = `(
     'ram', d.ram, 'ramUnit', d.ram_unit, 'storage', d.storage, 'price', trim_scale(d.price)::text) order by d.price, d.id)
   from database_plans d where d.region_id = r.id and d.retired_at is null and d.price is not null)`;
 
-export async function loadRegion(sql: Sql, regionId: number): Promise<RegionContents | undefined> {
-  let head: HeadOfRegion | undefined;
-  let elementOf: ReturnType<typeof machineElements> | undefined;
-  let columns: ColumnsBuilder | undefined;
-  const machines: Element[] = [];
-  const take = ({ head: first, id, terms, termsSince, stock, ...row }: RowOfRegion) => {
-    head ??= first ?? undefined;
-    if (!head) return;
-    elementOf ??= machineElements(head);
-    columns ??= new ColumnsBuilder(head, head.prices, head.databases);
-    // A region without machines has one row.
-    if (id === null) return;
-    const { name, ram, cpu, price, ramUnit, soldOut, ...facts } = row;
-    const machine = { id, name, ram: Number(ram), cpu, price: Number(price), ramUnit };
-    if (!soldOut) machines.push(elementOf(machine));
-    columns.add({ ...machine, facts, soldOut, terms, termsSince, stock });
-  };
-  let failure: unknown;
-  // Only the first row has the region, which would otherwise be most of the bytes.
-  await sql<RowOfRegion[]>`
-    select case when row_number() over (order by m.price, m.id) = 1 then json_build_object(
-        'id', r.id, 'code', r.code, 'name', r.name, 'country', r.country, 'version', r.version,
-        'provider', json_build_object('id', p.id, 'name', p.name), 'prices', r.prices,
-        'databases', ${sql.unsafe(DATABASES_JSON)},
-        -- The names of loadFreshness.
-        'sources', coalesce(
-          (select json_agg(distinct l.source_id || '/' || l.region_id) from machines l
-           where l.region_id = ${regionId} and l.excluded_reason is null and l.retired_at is null
-             and l.source_id is not null),
-          -- An empty list depends on every source that has read the region.
-          (select json_agg(f.source_id || '/' || f.region_id) from region_freshness f where f.region_id = ${regionId}),
-          '[]'),
-        'currency', (select currency from lineage)) end as head,
-      m.id, m.name, m.ram, m.cpu, m.price, m.ram_unit as "ramUnit",
-      ${sql.unsafe(selectedFacts('m'))},
-      m.excluded_reason is not null as "soldOut", to_json(m.stock) as stock, m.terms,
-      case when m.terms is not null then (
-        select floor(extract(epoch from h.valid_from) * 1000)::float8 from machine_terms h
-        where h.machine_id = m.id and h.valid_to is null) end as "termsSince"
-    from regions r
-    join providers p on p.id = r.provider_id
-    left join machines m on m.region_id = r.id and ${sql.unsafe(IS_PUBLISHED_OR_SOLD_OUT)}
-    where r.id = ${regionId} and r.organization_id is null
-    order by m.price, m.id`.cursor(MACHINES_AT_ONCE, (rows) => {
-    // A cursor needs a consumer that neither waits nor throws, see decision 13.
-    try {
-      for (const row of rows) take(row);
-    } catch (error) {
-      failure = error;
+/**
+ * Each row has some of the machines, as the text of a JSON array. A region without machines has one row.
+ * @param more further pairs of the head and of a machine `m`
+ */
+const statementOfRegion = (condition: string, more = { head: '', machine: '' }) => `
+  select case when coalesce(part.number, 0) = 0 then json_build_object(
+      'id', r.id, 'code', r.code, 'name', r.name, 'country', r.country, 'version', r.version,
+      'provider', json_build_object('id', p.id, 'name', p.name),
+      -- The names of loadFreshness.
+      'sources', coalesce(
+        (select json_agg(distinct l.source_id || '/' || l.region_id) from machines l
+         where l.region_id = $1 and l.excluded_reason is null and l.retired_at is null and l.source_id is not null),
+        -- An empty list depends on every source that has read the region.
+        (select json_agg(f.source_id || '/' || f.region_id) from region_freshness f where f.region_id = $1),
+        '[]'),
+      'currency', (select currency from lineage)${more.head}) end as head,
+    part.machines
+  from regions r
+  join providers p on p.id = r.provider_id
+  left join (
+    select number, json_agg(json_build_object('id', m.id, 'name', m.name, 'ram', m.ram, 'cpu', m.cpu, 'price', m.price,
+      'ramUnit', m.ram_unit${more.machine}) order by m.price, m.id)::text as machines
+    from (
+      select m.*, (row_number() over (order by m.price, m.id) - 1) / ${MACHINES_AT_ONCE} as number
+      from machines m
+      where m.region_id = $1 and ${condition}) m
+    group by number) part on true
+  where r.id = $1 and r.organization_id is null
+  order by part.number`;
+
+const LIST = statementOfRegion(`${IS_PUBLISHED_OR_SOLD_OUT} and m.excluded_reason is null`);
+
+const LIST_AND_COLUMNS = statementOfRegion(IS_PUBLISHED_OR_SOLD_OUT, {
+  head: `, 'prices', r.prices, 'databases', ${DATABASES_JSON}`,
+  machine: `, 'facts', json_build_object(${factPairs('m', 'fields')}),
+    'soldOut', m.excluded_reason is not null, 'stock', m.stock, 'terms', m.terms,
+    'termsSince', case when m.terms is not null then (
+      select floor(extract(epoch from h.valid_from) * 1000) from machine_terms h
+      where h.machine_id = m.id and h.valid_to is null) end`,
+});
+
+/** @param statement `LIST`, or `LIST_AND_COLUMNS` for both of one snapshot */
+async function readRegion(sql: Sql, statement: string, regionId: number) {
+  const rows = await sql.unsafe<{ head: HeadOfRegion | null; machines: string | null }[]>(
+    statement,
+    [regionId],
+    { prepare: true },
+  );
+  const head = rows[0]?.head;
+  if (!head) return undefined;
+  const elementOf = machineElements(head);
+  const elements: Element[] = [];
+  const columns = statement === LIST ? undefined : new ColumnsBuilder(head, head.prices, head.databases);
+  const slice = new Slice();
+  for (const row of rows) {
+    if (slice.isOver) await slice.next();
+    const machines: MachineWithFacts[] = JSON.parse(row.machines ?? '[]');
+    for (const machine of machines) {
+      if (!machine.soldOut) elements.push(elementOf(machine));
+      columns?.add(machine);
     }
-  });
-  if (failure !== undefined) throw failure;
-  if (!head || !columns) return undefined;
+    // Its memory is free for the elements.
+    row.machines = null;
+  }
   const provenance = provenanceOf(head.sources, head.currency);
-  const region = listContent({ kind: 'region', regionId: head.id }, head.version, machines, provenance);
-  return { region, columns: columns.content(provenance) };
+  const name = { kind: 'region', regionId: head.id } as const;
+  return {
+    region: listContent(name, head.version, elements, provenance),
+    columns: columns?.content(provenance),
+  };
+}
+
+/** Reads the list and the columns of a region in one snapshot. */
+export async function loadRegion(sql: Sql, regionId: number): Promise<RegionContents | undefined> {
+  const { region, columns } = (await readRegion(sql, LIST_AND_COLUMNS, regionId)) ?? {};
+  return region && columns && { region, columns };
 }
 
 export async function loadRegionVersions(sql: Sql): Promise<Map<number, number>> {
