@@ -549,14 +549,17 @@ describe('the file', () => {
     };
     setImmediate(count);
     const body = Buffer.from('[]');
-    const documents = Array.from({ length: 5000 }, (_, organizationId) => {
+    const documents = Array.from({ length: 100 }, (_, organizationId) => {
       const name = { kind: 'clusters', organizationId } as const;
       const { document } = encoding({ name, version: 1, body, index: new Map(), sources: [] });
       return { id: documentId(name), document, at: clock.now(), asOf: undefined };
     });
+    // A document takes at least a tenth of a millisecond, so a fast machine has no more of them in a turn.
     let between: number[] = [];
     function* dumped() {
       for (const each of documents) {
+        const since = performance.now();
+        while (performance.now() - since < 0.1);
         between.push(turns);
         yield each;
       }
@@ -575,8 +578,8 @@ describe('the file', () => {
       const longest = Math.max(
         ...Object.values(Object.groupBy(between, String)).map((all = []) => all.length),
       );
-      expect([passes, between.length]).toEqual([passes, passes === 'compared' ? 5000 : 10_000]);
-      expect(longest).toBeLessThanOrEqual(1000);
+      expect([passes, between.length]).toEqual([passes, passes === 'compared' ? 100 : 200]);
+      expect(longest).toBeLessThanOrEqual(6);
     }
     isOver = true;
   });
