@@ -1,4 +1,3 @@
-import { performance } from 'node:perf_hooks';
 import { describe, expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../src/db/tokens.ts';
 import { hashToken, newToken } from '../../src/domain/token.ts';
@@ -74,7 +73,8 @@ describe('a token', () => {
 
 describe('an unknown token', () => {
   it('is rejected, is looked up once, and becomes known at its creation', async () => {
-    const reader = await scene.linkedReader();
+    // Its clock stands, so it never looks a token up again by age.
+    const reader = await scene.linkedReader({ now: () => 1_000_000 });
     const { token } = await create();
     // Cached as unknown, as after an attempt a moment before its creation.
     await scene.sql`delete from tokens`;
@@ -84,9 +84,7 @@ describe('an unknown token', () => {
       values (${scene.sample.a}, ${Buffer.from(hashToken(token), 'hex')}, '{machines:read}')`;
     expect(await reader.tokens.verify(token)).toBeUndefined();
     await scene.publisher.publishDirty();
-    const start = performance.now();
-    await until(() => reader.tokens.verify(token), { everyMs: 2 });
-    expect(performance.now() - start).toBeLessThan(900);
+    expect(await until(() => reader.tokens.verify(token), { everyMs: 2 })).toBeDefined();
   });
 
   it('is not cached as unknown if it is published during the lookup', async () => {
@@ -113,21 +111,18 @@ describe('an unknown token', () => {
 });
 
 describe('a revocation', () => {
-  it('takes effect on a linked reader at once, long before its next check', async () => {
+  it('takes effect on a linked reader by its entry, without a check', async () => {
     await scene.publisher.publishDirty();
-    const reader = await scene.linkedReader();
-    const took = [];
+    const reader = await scene.linkedReader({ now: () => 1_000_000 });
     for (let i = 0; i < 10; i++) {
       const { token, id } = await create();
       await scene.publisher.publishDirty();
       expect(await reader.tokens.verify(token)).toBeDefined();
       await revokeToken(scene.store.db, id);
       await scene.publisher.publishDirty();
-      const start = performance.now();
-      await until(async () => (await reader.tokens.verify(token)) === undefined, { everyMs: 2 });
-      took.push(performance.now() - start);
+      const isRefused = async () => (await reader.tokens.verify(token)) === undefined;
+      expect(await until(isRefused, { everyMs: 2 })).toBe(true);
     }
-    expect(Math.max(...took)).toBeLessThan(900);
   });
 
   it('takes effect at once on a reader that has read the token from PostgreSQL, which writes no token to the cache', async () => {
