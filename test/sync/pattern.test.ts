@@ -16,6 +16,7 @@ import {
   openScene,
   type RunSettings,
   region,
+  regionPrice,
   rejected,
   type Scene,
 } from './scene.ts';
@@ -43,6 +44,14 @@ const [a, b, c] = [region('a'), region('b'), region('c')];
 const whole = [a, b, ...offers('a', 8), ...offers('b', 4)];
 const family = (name: string, where = 'a', prices: Record<string, string> = {}) =>
   [1, 2, 4, 8].map((cpu) => offer(where, `${name}${cpu}`, { cpu, ram: cpu * 2, ...prices }));
+/** Three prices of traffic, which have no period. */
+const traffic = (amount: string) =>
+  ['cdn', 'internet', 'private'].map((name) =>
+    regionPrice('a', {
+      ...{ item: 'traffic_out', name, isDefault: name === 'internet', unit: 'GB', per: undefined },
+      ...{ currency: 'USD', tiers: [{ from: '0', amount }] },
+    }),
+  );
 /** Four prices that differ from each other, times a factor. */
 const priced = (factor: number, price: Record<string, string> = {}, names = 'p') =>
   [0.01, 0.02, 0.04, 0.08].map((amount, index) =>
@@ -248,6 +257,12 @@ describe('a held batch', () => {
         ...offers('b', 3, { amount: '0.12', excluded: 'sold_out' }),
       ],
       '5 of 8 prices × 2: a price rise?',
+    ],
+    [
+      'states all prices of traffic in another unit',
+      [a, ...offers('a', 4), ...traffic('0.01')],
+      [a, ...offers('a', 4), ...traffic('10')],
+      '3 prices of regions × 1000: a unit?',
     ],
     [
       'has several changes',

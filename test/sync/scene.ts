@@ -7,6 +7,7 @@ import type { ExclusionReason, Offer } from '../../src/domain/machine.ts';
 import type { MachineFacts } from '../../src/domain/machine-facts.ts';
 import type { Decider } from '../../src/domain/operator.ts';
 import type { ExchangeRates } from '../../src/domain/prices/price.ts';
+import type { OfferedRegionPrice } from '../../src/domain/prices/region-price.ts';
 import type { OfferedTerms } from '../../src/domain/prices/term.ts';
 import type { CatalogueItem, ClusterItem } from '../../src/sources/source.ts';
 import { syncCatalogue } from '../../src/sync/catalogue/catalogue.ts';
@@ -240,6 +241,12 @@ export const region = (code: string, name = code.toUpperCase()): CatalogueItem =
   kind: 'region',
   code,
   name,
+});
+
+export const regionPrice = (regionCode: string, price: OfferedRegionPrice): CatalogueItem => ({
+  kind: 'region-price',
+  regionCode,
+  price,
 });
 
 export function rejected(key: string, named: { regionCode?: string; name?: string } = {}): CatalogueItem {

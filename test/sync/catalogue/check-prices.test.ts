@@ -9,7 +9,7 @@ import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { previewCatalogue } from '../../../src/sync/catalogue/catalogue.ts';
 import { DEFAULT_GUARD_LIMITS } from '../../../src/sync/guards.ts';
 import { runs } from '../../support/random.ts';
-import { ACME, LAX, OPERATOR, offer, offers, openScene, region, type Scene } from '../scene.ts';
+import { ACME, LAX, OPERATOR, offer, offers, openScene, region, regionPrice, type Scene } from '../scene.ts';
 
 let scene: Scene;
 beforeAll(async () => {
@@ -26,11 +26,6 @@ const PLAN: OfferedPlan = {
   ...{ engine: 'mysql', name: 'p', nodes: 1, cpu: 2, ram: 4, ramUnit: 'Binary', storage: 80 },
   price: { amount: '10', per: 'month', currency: 'EUR' },
 };
-const regionPrice = (regionCode: string, price: OfferedRegionPrice): CatalogueItem => ({
-  kind: 'region-price',
-  regionCode,
-  price,
-});
 const planOf = (regionCode: string, plan: OfferedPlan): CatalogueItem => ({
   kind: 'database-plan',
   regionCode,

@@ -7,7 +7,7 @@ import { readColumns } from '../../../src/snapshot/document/columns.ts';
 import { loadRegion } from '../../../src/snapshot/document/load.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { adoptCurrency } from '../../../src/sync/currency.ts';
-import { OPERATOR, offer, offers, openScene, region, type Scene } from '../scene.ts';
+import { OPERATOR, offer, offers, openScene, region, regionPrice, type Scene } from '../scene.ts';
 
 let scene: Scene;
 beforeAll(async () => {
@@ -37,17 +37,12 @@ const TRAFFIC: OfferedRegionPrice = {
     { from: '1000', amount: '0.01' },
   ],
 };
-const item = (regionCode: string, price: OfferedRegionPrice): CatalogueItem => ({
-  kind: 'region-price',
-  regionCode,
-  price,
-});
 const batch = (...prices: OfferedRegionPrice[]) => [
   region('a'),
   region('b'),
   offer('a', 'x'),
-  item('b', DISK),
-  ...prices.map((price) => item('a', price)),
+  regionPrice('b', DISK),
+  ...prices.map((price) => regionPrice('a', price)),
 ];
 
 const stored = async (code = 'a') => {
@@ -112,7 +107,7 @@ it('of an item whose prices could not be read stay, also in a region without oth
   await scene.catalogue(batch(DISK, TRAFFIC));
   const [a, b] = [await stored('a'), await stored('b')];
   const unread: CatalogueItem = { kind: 'unread-prices', items: ['block_storage'] };
-  const partly = [region('a'), region('b'), offer('a', 'x'), item('a', TRAFFIC), unread];
+  const partly = [region('a'), region('b'), offer('a', 'x'), regionPrice('a', TRAFFIC), unread];
   expect(await scene.catalogue(partly)).toMatchObject({ outcome: 'unchanged' });
   expect([await stored('a'), await stored('b')]).toEqual([a, b]);
   // Prices that were read without traffic remove it.
@@ -163,7 +158,7 @@ it.each<[string, OfferedRegionPrice[], string]>([
 });
 
 it('of an unknown region are rejected', async () => {
-  await scene.catalogue([...batch(DISK), item('z', DISK)]);
+  await scene.catalogue([...batch(DISK), regionPrice('z', DISK)]);
   expect(await quarantine()).toMatchObject([{ key: 'z/block_storage/ssd', code: 'unknown_region' }]);
 });
 
