@@ -71,11 +71,9 @@ function wantedFrom(lock, isForStart) {
 function isInstalled(wanted) {
   const installed = readJson(LIST)?.packages;
   if (installed === undefined || existsSync(UNFINISHED)) return false;
-  return wanted.every(([path, { version, optional, devOptional }]) =>
-    installed[path] === undefined
-      ? // npm skips packages for other C libraries, and optional peers without the packages that bring them.
-        optional === true || devOptional === true
-      : installed[path].version === version,
+  return wanted.every(([path, { version, optional }]) =>
+    // npm skips packages for other C libraries.
+    installed[path] === undefined ? optional === true : installed[path].version === version,
   );
 }
 
@@ -221,10 +219,13 @@ async function bringNode() {
     rmSync(join(draft, 'node_modules', name, 'include'), { recursive: true, force: true });
   rmSync(BROUGHT_NODE, { recursive: true, force: true });
   renameSync(draft, BROUGHT_NODE);
-  if (broughtProgram() === undefined)
+  const program = broughtProgram();
+  if (program === undefined)
     stop(
       `needs Node.js ${OLDEST_TO_RUN} or newer, and this is ${process.version}; install it from https://nodejs.org, because npm has no package of it for ${process.platform} ${process.arch}`,
     );
+  // A fifth of it are symbols for debuggers. On a system without `strip` they stay.
+  if (process.platform === 'linux') spawnSync('strip', [program]);
 }
 
 /** Replaces the link in one step, because another process may run it or replace it too. */

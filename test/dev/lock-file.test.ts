@@ -7,6 +7,8 @@ interface Entry {
   readonly resolved?: string;
   readonly integrity?: string;
   readonly link?: boolean;
+  /** Of packages that only tests install, and that an optional peer of the program names. */
+  readonly devOptional?: boolean;
 }
 type Entries = Readonly<Record<string, Entry>>;
 
@@ -49,4 +51,9 @@ describe.each(['package-lock.json', 'src/dev/node/package-lock.json'])('%s', (fi
     );
     expect(unchecked, 'run `node .ci/complete-lock.mjs`').toEqual([]);
   });
+});
+
+it('leaves packages of tests out of a start, also those that a library of the program can use', async () => {
+  const all = await entries('package-lock.json');
+  expect(Object.keys(all).filter((path) => all[path]?.devOptional)).toEqual([]);
 });
