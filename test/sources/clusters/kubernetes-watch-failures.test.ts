@@ -37,7 +37,9 @@ describe('a failing watch', () => {
   it('retries for a while, and then fails with the last error', async () => {
     await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
     for (let index = 0; index < 100; index++) kube.misbehave({ verb: 'watch', status: 503 });
-    await using watching = new Watching(kube, { givesUpAfterMs: 80 }, { kinds: 'cloud-native-pg' });
+    // A busy machine takes a tenth of a second for a watch.
+    const slow = { firstPauseMs: 40, longestPauseMs: 200, givesUpAfterMs: 800 };
+    await using watching = new Watching(kube, slow, { kinds: 'cloud-native-pg' });
     expect(await watching.fails()).toMatchObject({ kind: 'retry', message: expect.stringContaining('503') });
     expect(kube.count('watch')).toBeGreaterThan(2);
     expect(kube.count('watch')).toBeLessThan(40);
