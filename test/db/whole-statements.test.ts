@@ -30,7 +30,7 @@ const untilIdle = (application: string) =>
         select state, wait_event, query from pg_stat_activity where application_name = ${application}`;
       return row?.state === 'idle in transaction' && String(row.query).includes('update providers');
     },
-    { timeoutMs: 3000, what: 'a statement that PostgreSQL has run' },
+    { what: 'a statement that PostgreSQL has run' },
   );
 
 describe('a transaction whose process stops receiving answers', () => {

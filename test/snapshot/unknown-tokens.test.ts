@@ -87,8 +87,9 @@ describe('guessing tokens', () => {
     await reader.tokens.verify(one.token, () => 'a');
     for (let i = 0; i < 10; i++) await reader.tokens.verify(newToken(), () => 'a');
     await expect(reader.tokens.verify(newToken(), () => 'a')).rejects.toThrow(Unavailable);
-    expect(await reader.tokens.verify(one.token, () => 'a')).toBeDefined();
-    expect(await reader.tokens.verify(other.token, () => 'a')).toBeDefined();
+    // Its clock stands, so a refused lookup is refused forever. A cache that is late on a busy machine answers the next read.
+    for (const { token } of [one, other])
+      expect(await until(() => reader.tokens.verify(token, () => 'a'))).toBeDefined();
   });
 
   it('evicts no documents', async () => {
@@ -100,11 +101,11 @@ describe('guessing tokens', () => {
     });
     await reader.catalogue.machines(scene.sample.provider, scene.sample.region);
     await reader.clusters.clusters(scene.sample.a);
-    const before = reader.documents.memorySize;
+    const inMemory = () => [...(reader.documents.dump()?.documents ?? [])].map(({ id }) => id);
+    const before = [reader.documents.memorySize, inMemory()];
+    expect(before[1]).toContain(`clusters:${scene.sample.a}`);
     for (let i = 0; i < 300; i++) await reader.tokens.verify(newToken());
-    expect(reader.documents.memorySize).toBe(before);
-    expect((await reader.clusters.clusters(scene.sample.a)).tier).toBe('memory');
-    expect((await reader.catalogue.providers()).tier).toBe('memory');
+    expect([reader.documents.memorySize, inMemory()]).toEqual(before);
   });
 
   it('correctly works once the token is created and published, and is forgotten otherwise', async () => {

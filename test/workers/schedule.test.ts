@@ -243,7 +243,7 @@ describe('a started scheduler', () => {
     await next.scheduler.catchUp();
     expect(next.enqueued).toEqual([]);
     await letPass();
-    await until(() => next.enqueued.length > 0, { timeoutMs: 2000 });
+    await until(() => next.enqueued.length > 0);
     await next.scheduler[Symbol.asyncDispose]();
     expect(next.enqueued).toEqual([at(HOURLY, '2026-03-01T10:17:00Z')]);
   });
