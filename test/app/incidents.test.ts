@@ -10,6 +10,7 @@ import { startHeartbeat } from '../../src/snapshot/publish/publisher.ts';
 import type { RetryPolicy } from '../../src/sources/http/retries.ts';
 import type { SyncResult } from '../../src/sync/pipeline.ts';
 import { startWorker } from '../../workers/main.ts';
+import { YEARLY } from '../support/day.ts';
 import { type FakeUpstream, fakeUpstream } from '../support/fake-upstream.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { hetzner, priceList, type Row, scaleway, upcloud, ZONES } from '../support/provider-answers.ts';
@@ -18,8 +19,6 @@ import { NO_RETRIES, RETRIES_AT_ONCE } from '../support/request-retries.ts';
 import { until } from '../support/until.ts';
 
 const silent = pino({ level: 'silent' });
-/** Its latest slot stays the same for the whole test run. */
-const YEARLY = '0 0 1 1 *';
 /** This many good runs in a row without a machine retire it. */
 const RUNS = [1, 2, 3];
 

@@ -7,6 +7,7 @@ import { createOrganization } from '../../src/db/organizations.ts';
 import { createToken } from '../../src/db/tokens.ts';
 import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../src/dev/sample/upstream.ts';
 import { freePort } from '../../src/processes/port.ts';
+import { YEARLY } from '../support/day.ts';
 import { faultyUpstream } from '../support/faulty-upstream.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { CLI, startProgram } from '../support/program.ts';
@@ -14,8 +15,6 @@ import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
 const OPS_TOKEN = 'the-operators-token-of-these-tests';
-/** A schedule without a slot during the tests. */
-const YEARLY = '0 0 1 1 *';
 
 export interface Scraped {
   /** The page of `work`. */

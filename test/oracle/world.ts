@@ -12,6 +12,7 @@ import { composeWorker, type Worker } from '../../src/app/worker.ts';
 import { type Config, readConfig } from '../../src/config/config.ts';
 import { withTimeout } from '../../src/domain/clock.ts';
 import { redisReady } from '../../src/redis/redis.ts';
+import { YEARLY } from '../support/day.ts';
 import { cyclic } from '../support/random.ts';
 import { NO_RETRIES } from '../support/request-retries.ts';
 import { type Committed, Judge } from './judge.ts';
@@ -21,8 +22,6 @@ import type { OracleRelease } from './release.ts';
 import type { Database, Servers } from './servers.ts';
 
 const silent = pino({ level: 'silent' });
-/** Once a year, so that no slot is due during a history. */
-const YEARLY = '0 0 1 1 *';
 /** Guards accept every state: histories test readers. */
 const LAX = {
   removedShare: 1,

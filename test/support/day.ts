@@ -1,5 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
+/** A schedule whose last slot was half a year ago, and whose next one is as far away: no test meets one. */
+export const YEARLY = `0 0 1 ${((new Date().getUTCMonth() + 6) % 12) + 1} *`;
+
 const DAY_MS = 86_400_000;
 /** Milliseconds. A test about days takes less, also on a busy machine. */
 const ENOUGH_MS = 30_000;

@@ -17,13 +17,12 @@ import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { interruptedRuns } from '../../src/sync/runs/disabled.ts';
 import { requestAttempt } from '../../src/sync/runs/slots.ts';
 import { queuePrefix, SYNC_QUEUE } from '../../workers/queues.ts';
+import { YEARLY } from '../support/day.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { CLI, type Program, startProgram } from '../support/program.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
-/** Its latest slot stays the same for the whole test run. */
-const YEARLY = '0 0 1 1 *';
 const RATES = `<gesmes:Envelope><Cube><Cube time='2026-11-20'><Cube currency='USD' rate='1.1'/></Cube></Cube></gesmes:Envelope>`;
 const LIST = 'region_code,name,cpu,ram,ram_unit,price,per,currency\nr1,m1,1,2,GiB,0.01,hour,EUR\n';
 const BLOCK_AT = new URL('./programs/block-at.ts', import.meta.url).href;

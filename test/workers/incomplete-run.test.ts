@@ -6,13 +6,12 @@ import { expect, it } from 'vitest';
 import { sourceStatus } from '../../src/db/sources.ts';
 import { startWorker } from '../../workers/main.ts';
 import { machine, onDemand } from '../sources/providers/aws-payloads.ts';
+import { YEARLY } from '../support/day.ts';
 import { NO_RETRIES } from '../support/request-retries.ts';
 import { until } from '../support/until.ts';
 import { config, dueIn, opened, retryIsDue, retryNow, store, useServers } from './scene.ts';
 
 useServers();
-
-const YEARLY = '0 0 1 1 *';
 
 /** Price lists of AWS with two regions. The file of one of them may be missing. */
 async function openAws() {

@@ -7,7 +7,7 @@ import { dueIn, queueRedis, start, store, upstream, useServers } from './scene.t
 
 useServers();
 
-const LATER = '2026-06-01T00:00:00Z';
+const LATER = '2999-01-01T00:00:00Z';
 
 const runsOfHetzner = async () =>
   (

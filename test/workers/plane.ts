@@ -7,6 +7,7 @@ import { NO_RULES } from '../../src/sources/cluster-rules.ts';
 import { NO_CREDENTIALS } from '../../src/sources/credentials/provider.ts';
 import { type ClusterAdapter, type ClusterItem, SourceError } from '../../src/sources/source.ts';
 import { DEFAULT_GUARD_LIMITS } from '../../src/sync/guards.ts';
+import { YEARLY } from '../support/day.ts';
 import { reported } from '../sync/clusters/rows.ts';
 
 /** How it answers a new watch: normally, or with a status. */
@@ -100,7 +101,7 @@ const planeAdapter: ClusterAdapter = {
   id: 'plane',
   endpoints: ['/list', '/watch'],
   credentials: 'none',
-  schedule: '0 0 1 1 *',
+  schedule: YEARLY,
   async *clusters({ address }) {
     yield* asItems(await present(`${address.url}/list`));
   },

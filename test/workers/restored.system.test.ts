@@ -12,6 +12,7 @@ import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../src/dev/sample/
 import { hashOf } from '../../src/snapshot/document/body.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
 import { startWorker, type WorkerProcess } from '../../workers/main.ts';
+import { YEARLY } from '../support/day.ts';
 import { type FaultyUpstream, faultyUpstream } from '../support/faulty-upstream.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
@@ -46,7 +47,7 @@ beforeEach(async () => {
     HETZNER_URL: upstream.urls.hetzner,
     HETZNER_TOKEN: SAMPLE_HETZNER_TOKEN,
     // Its latest slot stays the same for the whole test run.
-    HETZNER_SCHEDULE: '0 0 1 1 *',
+    HETZNER_SCHEDULE: YEARLY,
   };
   return () => opened.disposeAsync();
 });

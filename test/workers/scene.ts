@@ -12,6 +12,7 @@ import type { RequestedRun } from '../../src/domain/run.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import type { Attempt } from '../../src/sync/runs/slots.ts';
 import { startWorker, type WorkerProcess } from '../../workers/main.ts';
+import { YEARLY } from '../support/day.ts';
 import { type FaultyUpstream, faultyUpstream } from '../support/faulty-upstream.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
@@ -19,8 +20,6 @@ import { NO_RETRIES } from '../support/request-retries.ts';
 import { until } from '../support/until.ts';
 
 export const silent = pino({ level: 'silent' });
-/** Its latest slot stays the same for the whole test run. */
-const YEARLY = '0 0 1 1 *';
 
 export let queueRedis: TestRedis;
 export let cacheRedis: TestRedis;

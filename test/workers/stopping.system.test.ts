@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { openStore } from '../../src/db/connection/connect.ts';
+import { YEARLY } from '../support/day.ts';
 import { faultProxy } from '../support/fault-proxy.ts';
 import { type FaultyUpstream, faultyUpstream } from '../support/faulty-upstream.ts';
 import { createDatabase } from '../support/postgres.ts';
@@ -25,7 +26,7 @@ function work(databaseUrl: string, redisUrl: string): Promise<Program> {
       DATABASE_URL: databaseUrl,
       REDIS_URL: redisUrl,
       LINODE_URL: upstream.urls.linode,
-      LINODE_SCHEDULE: '0 0 1 1 *',
+      LINODE_SCHEDULE: YEARLY,
     },
   });
 }

@@ -12,6 +12,7 @@ import { freePort } from '../../../src/processes/port.ts';
 import { openRedis, type RedisClient, redisReady } from '../../../src/redis/redis.ts';
 import { withFence } from '../../../src/snapshot/publish/fence.ts';
 import { queuePrefix, SYNC_QUEUE } from '../../../workers/queues.ts';
+import { YEARLY } from '../../support/day.ts';
 import { CLI, type Program, SOURCES, startProgram } from '../../support/program.ts';
 import { startTestRedis, type TestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
@@ -21,8 +22,6 @@ import { editionOf, type PriceList, startPriceList } from './price-list.ts';
 import { startTestPostgres } from './stack.ts';
 
 const DIE_AT = new URL('./die-at.ts', import.meta.url).href;
-/** No slot is due during the tests. */
-const YEARLY = '0 0 1 1 *';
 export const SOURCE = 'large';
 
 export interface WorkerStackOptions {

@@ -8,6 +8,7 @@ import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../../src/dev/samp
 import { openTracing } from '../../../src/features/tracing/tracing.ts';
 import { freePort } from '../../../src/processes/port.ts';
 import { startPublisher } from '../../snapshot/published.ts';
+import { YEARLY } from '../../support/day.ts';
 import { type FaultyUpstream, faultyUpstream } from '../../support/faulty-upstream.ts';
 import { fleetbook } from '../../support/fleetbook.ts';
 import { createDatabase } from '../../support/postgres.ts';
@@ -16,8 +17,6 @@ import { startTestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
 import { loadedModules } from './loaded-modules.ts';
 import { type ReceivedSpan, startTraceReceiver, type TraceReceiver } from './trace-receiver.ts';
-
-const YEARLY = '0 0 1 1 *';
 
 const opened = new AsyncDisposableStack();
 let store: Store;

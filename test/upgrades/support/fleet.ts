@@ -10,6 +10,7 @@ import { SAMPLE_RATES } from '../../../src/dev/sample/rates.ts';
 import { SAMPLE_HETZNER_TOKEN } from '../../../src/dev/sample/upstream.ts';
 import { freePort } from '../../../src/processes/port.ts';
 import { openRedis, redisReady } from '../../../src/redis/redis.ts';
+import { YEARLY } from '../../support/day.ts';
 import { startProgram } from '../../support/program.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
@@ -21,8 +22,6 @@ import { answerTo } from './recorded-answers.ts';
 import { recordAnswers } from './requests.ts';
 
 const run = promisify(execFile);
-/** No slot is due again. */
-const YEARLY = '0 0 1 1 *';
 /** Workers evaluate alerts once a minute. */
 const WORKED_WITHIN_MS = 240_000;
 
