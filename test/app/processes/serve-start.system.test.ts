@@ -164,6 +164,22 @@ describe('the modules of serve', () => {
     expect(match(of('console|notifications|operators|price-book|replica'))).toEqual([]);
     expect(match(/\/(workers|src\/(sources|sync|dev\/postgres))\//)).toEqual([]);
   });
+
+  it('of Node are without a client of HTTP, if bundled', async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-start-'));
+    const file = join(folder.path, 'loaded');
+    const preload = new URL('programs/loaded-builtins.mjs', import.meta.url).href;
+    await using serving = await startListening(CLI, {
+      NODE_OPTIONS: `--import ${preload}`,
+      LOADED_MODULES: file,
+    });
+    await until(() => serving.program.output().includes('serving'));
+    serving.program.child.kill('SIGTERM');
+    await serving.program.exited;
+    const loaded = readFileSync(file, 'utf8').split('\n');
+    expect(loaded).toContain('NativeModule http');
+    expect(loaded.filter((name) => name.includes('undici'))).toEqual([]);
+  });
 });
 
 describe('a wrong setting of a feature', () => {
