@@ -3,17 +3,18 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { expect, it, vi } from 'vitest';
-import { type Head, takesLines, writeAnswer } from '../../src/http/hot/write-answer.ts';
+import { type Head, takesLines, withFields, writeAnswer } from '../../src/http/hot/write-answer.ts';
 import { addFields } from '../../src/http/protocol/cors.ts';
 import { until } from '../support/until.ts';
 import { converse, type WireAnswer, type WireRequest } from './wire.ts';
 
 const BODY = Buffer.from(Array.from({ length: 40_000 }, (_, i) => i % 251));
 
+const RATE_FIELDS = ['ratelimit-remaining', '9', 'ratelimit-reset', '7'];
+
 const headOf = (status: 200 | 304, length: number): Head => ({
   status,
-  lines: 'vary: Authorization\r\netag: "a: b"\r\n',
-  last: status === 200 ? ['content-length', String(length), 'ratelimit-reset', '7'] : [],
+  lines: `vary: Authorization\r\netag: "a: b"\r\n${status === 200 ? `content-length: ${length}\r\n` : ''}`,
 });
 
 /** The target names status and length of the answer: `/200/3000`. */
@@ -27,13 +28,23 @@ const byWriteAnswer =
   ({ method, url }, response) => {
     const { status, body } = parts(url);
     const sent = status === 304 || method === 'HEAD' ? undefined : body;
-    write(response, headOf(status, body.length), 'the-id', sent);
+    const head = headOf(status, body.length);
+    write(response, withFields(head, RATE_FIELDS), 'the-id', sent);
   };
 
 const byNode: RequestListener = ({ method, url }, response) => {
   const { status, body } = parts(url);
-  const { last } = headOf(status, body.length);
-  const fields = ['x-request-id', 'the-id', 'vary', 'Authorization', 'etag', '"a: b"', ...last];
+  const length = status === 200 ? ['content-length', String(body.length)] : [];
+  const fields = [
+    'x-request-id',
+    'the-id',
+    'vary',
+    'Authorization',
+    'etag',
+    '"a: b"',
+    ...length,
+    ...RATE_FIELDS,
+  ];
   response.writeHead(status, fields).end(status === 304 || method === 'HEAD' ? undefined : body);
 };
 

@@ -70,7 +70,7 @@ export function hotPath(deps: HotPathDeps, ordinary: RequestListener): RequestLi
       return false;
     // The ordinary route refuses old data.
     if (!isYoungEnough(request.headers, cached.prepared.answer.asOf)) return false;
-    const counted = rateLimit?.count(grant.tokenId);
+    const counted = rateLimit?.count(grant.tokenId, started);
     // The ordinary route refuses the request.
     if (counted?.isExceeded) return false;
     admit(request.socket);

@@ -88,14 +88,13 @@ class PreparedCoding {
     const encoding = this.#coding === 'identity' ? '' : `content-encoding: ${this.#coding}\r\n`;
     return {
       status: 200,
-      lines: `${linesOf(answer, this.tag)}content-type: ${this.#mediaType}\r\n${encoding}`,
-      last: ['content-length', String(this.bytes.length)],
+      lines: `${linesOf(answer, this.tag)}content-type: ${this.#mediaType}\r\n${encoding}content-length: ${this.bytes.length}\r\n`,
     };
   }
 }
 
 function unmodified(answer: Answer, tag: string): Head {
-  return { status: 304, lines: linesOf(answer, tag), last: [] };
+  return { status: 304, lines: linesOf(answer, tag) };
 }
 
 const FIRST_LINES = 'cache-control: private, no-cache\r\nvary: Authorization, Accept-Encoding\r\n';

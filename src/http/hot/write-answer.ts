@@ -12,8 +12,8 @@ interface NodeResponse {
   readonly _header: string;
   _headerSent: boolean;
   _hasBody: boolean;
-  /** Makes the head of the first lines and of further fields. Adds Date, Connection and Keep-Alive. */
-  _storeHeader(lines: string, fields: readonly string[]): void;
+  /** Makes the head of these lines. Adds Date, Connection and Keep-Alive, and to a response with a body also how its end is found. */
+  _storeHeader(lines: string): void;
 }
 
 /** Head and body of a longer answer are two pieces: the copy would take longer. */
@@ -24,15 +24,16 @@ const REASONS = { 200: 'OK', 304: 'Not Modified' } as const;
 /** A head without the request's id. */
 export interface Head {
   readonly status: 200 | 304;
-  /** Lines of fields, each with its end. */
+  /** Lines of fields, each with its end. Those of a 200 have the length of the body. */
   readonly lines: string;
-  /** Names and values of the last fields in turn. They have the length of the body. */
-  readonly last: readonly string[];
 }
 
-/** Returns the head with further fields, if there are any. @param fields names and values in turn */
+/** Returns the head with further fields, if there are any. @param fields names and values in turn, well formed */
 export function withFields(head: Head, fields: readonly string[] | undefined): Head {
-  return fields?.length ? { ...head, last: [...head.last, ...fields] } : head;
+  if (!fields?.length) return head;
+  let { lines } = head;
+  for (let i = 0; i < fields.length; i += 2) lines += `${fields[i]}: ${fields[i + 1]}\r\n`;
+  return { ...head, lines };
 }
 
 /** Writes the whole response. @param requestId well formed @param body undefined for none */
@@ -44,7 +45,7 @@ export function writeAnswer(
 ): void {
   const head = withFields(prepared, takeAddedFields(response));
   if (!takesLines || isObserved(response)) writeFields(response, head, requestId);
-  else writeLines(response, head, requestId);
+  else writeLines(response, head, requestId, body !== undefined);
   if (body === undefined) response.end();
   else if (!takesLines || !sentInOnePiece(response, body)) response.end(body);
 }
@@ -54,7 +55,7 @@ function isObserved(response: ServerResponse): boolean {
   return response.writeHead !== ServerResponse.prototype.writeHead || response.getHeaderNames().length > 0;
 }
 
-function writeFields(response: ServerResponse, { status, lines, last }: Head, requestId: string): void {
+function writeFields(response: ServerResponse, { status, lines }: Head, requestId: string): void {
   const fields = lines
     .split('\r\n')
     .slice(0, -1)
@@ -62,14 +63,23 @@ function writeFields(response: ServerResponse, { status, lines, last }: Head, re
       const end = line.indexOf(': ');
       return [line.slice(0, end), line.slice(end + 2)];
     });
-  response.writeHead(status, ['x-request-id', requestId, ...fields, ...last]);
+  response.writeHead(status, ['x-request-id', requestId, ...fields]);
 }
 
-function writeLines(response: ServerResponse, { status, lines, last }: Head, requestId: string): void {
+function writeLines(
+  response: ServerResponse,
+  { status, lines }: Head,
+  requestId: string,
+  hasBody: boolean,
+): void {
   const raw = response as unknown as NodeResponse;
   response.statusCode = status;
-  if (status === 304) raw._hasBody = false;
-  raw._storeHeader(`HTTP/1.1 ${status} ${REASONS[status]}\r\nx-request-id: ${requestId}\r\n${lines}`, last);
+  // The lines of a 200 have the length of the body. Given as a field, Node would match it against patterns.
+  raw._hasBody = false;
+  // HTTP/1.0 keeps the connection too if the length is known.
+  if (status === 200) response.useChunkedEncodingByDefault = true;
+  raw._storeHeader(`HTTP/1.1 ${status} ${REASONS[status]}\r\nx-request-id: ${requestId}\r\n${lines}`);
+  raw._hasBody = hasBody;
 }
 
 /** Has the bytes of one answer until the kernel has them, which is mostly before `end` returns. */
@@ -97,14 +107,14 @@ export const takesLines = isSame(200) && isSame(304);
 
 function isSame(status: 200 | 304): boolean {
   const body = status === 200 ? Buffer.from('{}') : undefined;
-  const head = { status, lines: 'etag: "a"\r\n', last: body ? ['content-length', '2'] : [] };
+  const head = { status, lines: `etag: "a"\r\n${body ? 'content-length: 2\r\n' : ''}` };
   try {
     const expected = sentBy((response) => {
       writeFields(response, head, 'id');
       response.end(body);
     });
     const found = sentBy((response) => {
-      writeLines(response, head, 'id');
+      writeLines(response, head, 'id', body !== undefined);
       if (!body) response.end();
       else if (!sentInOnePiece(response, body)) throw new Error('unreachable: nothing waits');
     });

@@ -14,7 +14,6 @@ const WINDOW_MS = 60_000;
 const TOKENS = 50_000;
 /** With this many requests left, an answer has no RateLimit fields: a client that is far from its limit needs none. */
 const PLENTY = 10_000;
-const NO_FIELDS: readonly string[] = [];
 
 interface Window {
   count: number;
@@ -24,8 +23,11 @@ interface Window {
 interface Counted {
   readonly isExceeded: boolean;
   readonly fields: readonly string[];
+  /** Until the window ends, for an answer with fields. */
   readonly secondsLeft: number;
 }
+
+const FAR_FROM_LIMIT: Counted = { isExceeded: false, fields: [], secondsLeft: 0 };
 
 export class RateLimit {
   readonly #perMinute: number;
@@ -39,16 +41,16 @@ export class RateLimit {
     this.#now = now;
   }
 
-  /** Counts a request with a verified token. */
-  count(tokenId: number): Counted {
+  /** Counts a request with a verified token. @param at when it began: milliseconds of the same clock */
+  count(tokenId: number, at = this.#now()): Counted {
     // The sum of a fraction and a window may be more than the window later.
-    const now = Math.floor(this.#now());
+    const now = Math.floor(at);
     let window = this.#windows.get(tokenId);
     if (!window || window.endsAt <= now) window = this.#begin(tokenId, now);
     window.count += 1;
-    const secondsLeft = Math.ceil((window.endsAt - now) / 1000);
     const remaining = Math.max(0, this.#perMinute - window.count);
-    if (remaining >= PLENTY) return { isExceeded: false, fields: NO_FIELDS, secondsLeft };
+    if (remaining >= PLENTY) return FAR_FROM_LIMIT;
+    const secondsLeft = Math.ceil((window.endsAt - now) / 1000);
     const fields = ['ratelimit-limit', String(this.#perMinute), 'ratelimit-remaining', String(remaining)];
     fields.push('ratelimit-reset', String(secondsLeft));
     return { isExceeded: window.count > this.#perMinute, fields, secondsLeft };
