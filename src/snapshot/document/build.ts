@@ -6,24 +6,38 @@ import type { Document, Provenance } from './document.ts';
 import type { DocumentContent } from './format.ts';
 import { type DocumentName, regionKey } from './keys.ts';
 
-export function listContent(
+/** Builds the document of a list. Its elements may come in parts, so that a long list takes several turns of the event loop. */
+export class ListBuilder {
+  readonly #index = new Map<string, readonly [number, number]>();
+  readonly #parts: string[] = [];
+  #end = 1;
+
+  add(elements: Iterable<Element>): this {
+    const texts: string[] = [];
+    for (const [key, json] of elements) {
+      if (this.#end > 1) this.#end += 1;
+      const start = this.#end;
+      this.#end += Buffer.byteLength(json);
+      this.#index.set(key, [start, this.#end]);
+      texts.push(json);
+    }
+    if (texts.length > 0) this.#parts.push(texts.join(','));
+    return this;
+  }
+
+  content(name: DocumentName, version: number, { sources, currency }: Provenance): DocumentContent {
+    const body = Buffer.from(`[${this.#parts.join(',')}]`);
+    return { name, version, body, index: this.#index, sources: [...sources].sort(), currency };
+  }
+}
+
+function listContent(
   name: DocumentName,
   version: number,
   elements: Iterable<Element>,
-  { sources, currency }: Provenance,
+  provenance: Provenance,
 ): DocumentContent {
-  const index = new Map<string, readonly [number, number]>();
-  const parts: string[] = [];
-  let end = 1;
-  for (const [key, json] of elements) {
-    if (parts.length > 0) end += 1;
-    const start = end;
-    end += Buffer.byteLength(json);
-    index.set(key, [start, end]);
-    parts.push(json);
-  }
-  const body = Buffer.from(`[${parts.join(',')}]`);
-  return { name, version, body, index, sources: [...sources].sort(), currency };
+  return new ListBuilder().add(elements).content(name, version, provenance);
 }
 
 export interface RegionHead {

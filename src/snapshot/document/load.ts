@@ -15,8 +15,7 @@ import type { PriceBookEntry } from '../../domain/prices/price-book.ts';
 import type { StoredRegionPrice } from '../../domain/prices/region-price.ts';
 import {
   clustersContent,
-  type Element,
-  listContent,
+  ListBuilder,
   machineElements,
   type ProviderListing,
   priceBookContent,
@@ -194,7 +193,7 @@ const LIST = statementOfRegion(`${IS_PUBLISHED_OR_SOLD_OUT} and m.excluded_reaso
 
 const LIST_AND_COLUMNS = statementOfRegion(IS_PUBLISHED_OR_SOLD_OUT, {
   head: `, 'prices', r.prices, 'databases', ${DATABASES_JSON}`,
-  machine: `, 'facts', json_build_object(${factPairs('m', 'fields')}),
+  machine: `, 'facts', json_strip_nulls(json_build_object(${factPairs('m', 'fields')})),
     'soldOut', m.excluded_reason is not null, 'stock', m.stock, 'terms', m.terms,
     'termsSince', case when m.terms is not null then (
       select floor(extract(epoch from h.valid_from) * 1000) from machine_terms h
@@ -211,23 +210,21 @@ async function readRegion(sql: Sql, statement: string, regionId: number) {
   const head = rows[0]?.head;
   if (!head) return undefined;
   const elementOf = machineElements(head);
-  const elements: Element[] = [];
+  const list = new ListBuilder();
   const columns = statement === LIST ? undefined : new ColumnsBuilder(head, head.prices, head.databases);
   const slice = new Slice();
   for (const row of rows) {
     if (slice.isOver) await slice.next();
     const machines: MachineWithFacts[] = JSON.parse(row.machines ?? '[]');
-    for (const machine of machines) {
-      if (!machine.soldOut) elements.push(elementOf(machine));
-      columns?.add(machine);
-    }
+    list.add(machines.filter(({ soldOut }) => !soldOut).map(elementOf));
+    if (columns) for (const machine of machines) columns.add(machine);
     // Its memory is free for the elements.
     row.machines = null;
   }
   const provenance = provenanceOf(head.sources, head.currency);
   const name = { kind: 'region', regionId: head.id } as const;
   return {
-    region: listContent(name, head.version, elements, provenance),
+    region: list.content(name, head.version, provenance),
     columns: columns?.content(provenance),
   };
 }
