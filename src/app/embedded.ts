@@ -72,8 +72,6 @@ export function createReader(options: ReaderOptions): EmbeddedReader {
       throw new Error('this reader is already registered; create another reader for another place');
     isRegistered = true;
     const reader = await opening;
-    // The host must not start without a part of the API.
-    await reader.features();
     const app = buildApp({
       ...reader,
       readiness,
@@ -83,6 +81,8 @@ export function createReader(options: ReaderOptions): EmbeddedReader {
       ...apiOptions({ ...settings, MAX_CONNECTIONS: 0 }),
     });
     await app.ready();
+    // The host must not start without a part of the API.
+    await app.loadRoutes();
     forward(host, app, settings.API_DOCS === 'on' ? [...OWN_PATHS, ...DOCS_PATHS] : OWN_PATHS);
     let closing: Promise<unknown> | undefined;
     // Its answers tell clients to close their connections from now on.

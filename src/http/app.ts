@@ -3,6 +3,7 @@ import type { RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { Logger } from 'pino';
+import { Slice } from '../domain/event-loop.ts';
 import { lazily } from '../domain/lazily.ts';
 import type { RequestOutcome } from '../domain/request-outcome.ts';
 import type { CatalogueReader, ClusterReader, TokenReader } from '../snapshot/document/answer.ts';
@@ -86,11 +87,16 @@ const FULL = new Problem(503, {
 });
 const BAD_HOST = plainProblem(400, 'HTTP/1.1 asks for exactly one Host header field.');
 
+export interface Api extends FastifyInstance {
+  /** Makes the second router, in slices, before a request waits for it. */
+  loadRoutes(): Promise<unknown>;
+}
+
 /**
- * Builds the server with the routes of the contract and of health. The first request of another route makes a second router, with
- * the routes of features and of the API's description, and waits for it. From then on the second router has all requests.
+ * Builds the server with the routes of the contract and of health. `loadRoutes`, or the first request of another route, makes a second
+ * router, with the routes of features and of the API's description. From then on the second router has all requests.
  */
-export function buildApp(deps: ApiDeps): FastifyInstance {
+export function buildApp(deps: ApiDeps): Api {
   const limits: HttpLimits = { ...DEFAULT_HTTP_LIMITS, ...deps.limits };
   const { logger, logSuccesses = 1 } = deps;
   const record = recorder({ logger, observe: deps.observe?.bind(deps), logSuccesses, quiet: HEALTH_PATHS });
@@ -176,7 +182,7 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     done();
   });
   addEveryPath(app, forward);
-  return app;
+  return Object.assign(app, { loadRoutes: allRoutes });
 }
 
 function addHeaders(app: FastifyInstance, beforeAnswer: BeforeAnswer): void {
@@ -251,12 +257,26 @@ async function addRoutes(
   features: readonly ApiFeature[],
 ): Promise<void> {
   const { limits, pressure } = answering;
-  const parts = features.map((open) => open(limits));
+  const slice = new Slice();
+  const parts: ApiPart[] = [];
+  for (const open of features) {
+    parts.push(open(limits));
+    await slice.next();
+  }
   const operations = [...contract, ...parts.flatMap(({ operations = [] }) => operations)];
   const streams = parts.flatMap((part) => part.streams ?? []);
-  for (const operation of operations) addOperation(app, operation, answering);
-  for (const operation of streams) addStreamOperation(app, operation, answering);
-  for (const { addRoutes } of parts) addRoutes?.(app, answering);
+  for (const add of [
+    ...operations.map((operation) => () => addOperation(app, operation, answering)),
+    ...streams.map((operation) => () => addStreamOperation(app, operation, answering)),
+    ...parts.map(
+      ({ addRoutes }) =>
+        () =>
+          addRoutes?.(app, answering),
+    ),
+  ]) {
+    add();
+    if (slice.isOver) await slice.next();
+  }
   const documented = [...operations, ...streams, ...parts.flatMap(({ described = [] }) => described)];
 
   addHealthPages(app, deps, answering);

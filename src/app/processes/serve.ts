@@ -9,7 +9,7 @@ import { VERSION } from '../../config/package.ts';
 import { BadSetting, type Configured, readSettings, SETTINGS } from '../../config/settings.ts';
 import { withTimeout } from '../../domain/clock.ts';
 import { openTracing } from '../../features/tracing/tracing.ts';
-import { buildApp } from '../../http/app.ts';
+import { type Api, buildApp } from '../../http/app.ts';
 import type { ProcessExport } from '../../ops/merge-metrics.ts';
 import { RequestCounts } from '../../ops/request-counts.ts';
 import { isSharing } from '../../processes/child-process.ts';
@@ -101,7 +101,7 @@ async function openApi(config: Configured, env: Environment, closing: Disposer, 
     ...(tracing && { addHooks: tracing.traceRequests }),
   });
   closing.defer(() => app.close());
-  return { app, loadRest: () => loadRest(reader, counts) };
+  return { app, loadRest: () => loadRest(app, reader, counts) };
 }
 
 /** First answers wait at most this time (ms) for servers, and then take less than the pause. */
@@ -109,10 +109,10 @@ const SERVERS_WITHIN_MS = 1000;
 const FIRST_ANSWERS_MS = 100;
 
 /** Loads the features and the metrics after the first answers: a module blocks the process while it is loaded. */
-async function loadRest(reader: Reader, counts: RequestCounts): Promise<Registry> {
+async function loadRest(app: Api, reader: Reader, counts: RequestCounts): Promise<Registry> {
   await withTimeout(SERVERS_WITHIN_MS, reader.readiness());
   await pause(FIRST_ANSWERS_MS);
-  await reader.features();
+  await app.loadRoutes();
   const { apiMetrics } = await import('../../ops/metrics.ts');
   const { registry } = apiMetrics(counts);
   await reader.addMetrics(registry);
