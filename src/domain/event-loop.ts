@@ -1,7 +1,7 @@
 /** Long work in slices, between which the event loop serves requests and connections. */
 
 /** Milliseconds of a slice. Hot answers wait for at most one slice and the reads of a turn. */
-const SLICE_MS = 1;
+const SLICE_MS = 0.5;
 
 /** The same in a worker, which answers no requests (ms). */
 export const WORKER_SLICE_MS = 8;

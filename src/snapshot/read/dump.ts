@@ -38,8 +38,6 @@ const CONFIRM_EVERY_MS = 60_000;
 const LAST_WRITE_MS = 2000;
 /** Bytes of one write. */
 const WRITTEN_AT_ONCE = 64_000;
-/** Milliseconds of a slice, which ends with a document: some of them are large. */
-const SLICE_MS = 0.5;
 const MAGIC = `fleetbook dump 1 ${FORMAT}\n`;
 const CHECKSUM_LENGTH = 8;
 
@@ -129,7 +127,7 @@ export class Dump implements AsyncDisposable {
 async function stateOf({ lineage, documents }: DumpContent): Promise<string> {
   let sum = 0;
   let at = 0;
-  const slice = new Slice(SLICE_MS);
+  const slice = new Slice();
   for (const each of documents) {
     sum += crc32(`${each.id} ${each.document.version}`);
     at = Math.max(at, each.at);
@@ -154,7 +152,7 @@ async function readDump(path: string, limit: number): Promise<RecalledDump> {
   };
   const { lineage } = takeLine();
   const documents: DumpedDocument[] = [];
-  const slice = new Slice(SLICE_MS);
+  const slice = new Slice();
   while (offset < end) {
     const { id, at, asOf, length } = takeLine();
     const document = decodeDocument(id, file.subarray(offset, offset + length));
@@ -185,7 +183,7 @@ async function writeDump(path: string, { lineage, documents }: DumpContent, limi
       await file.appendFile(bytes);
     };
     let waiting = 0;
-    const slice = new Slice(SLICE_MS);
+    const slice = new Slice();
     for (const { id, document, at, asOf } of documents) {
       if (size + waiting + document.size > limit) break;
       const value = encodeLoaded(id, document);
