@@ -1,6 +1,7 @@
 /** Answers about the costs of an organization's clusters, from PostgreSQL. Its methods reject with `Unavailable` while it is away. */
 import { LRUCache } from 'lru-cache';
 import { databaseOn, inOrganization } from '../../db/connection/client.ts';
+import { nextTurn } from '../../domain/event-loop.ts';
 import { readCursor } from '../../http/protocol/page-cursor.ts';
 import { Problem } from '../../http/protocol/problem.ts';
 import {
@@ -181,6 +182,8 @@ export function costsReader({ documents, catalogue, books, memoryLimit, now = Da
         cursor === undefined ? undefined : positionIn(readCursor(question, cursor, 0, POSITION_FORM)?.text);
       if (cursor !== undefined && !after) return undefined;
       const { costs, marks, tier } = await currentCosts(organizationId, question);
+      // One read may end the waits of many requests.
+      await nextTurn();
       const document = costsDocument(costs, question, limit, after);
       return { ...answerOf(marks, await longBody(document, 'clusters', shownCost)), tier };
     },

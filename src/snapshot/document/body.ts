@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, gzip, constants as zlib } from 'node:zlib';
 import { Slice } from '../../domain/event-loop.ts';
@@ -92,8 +92,10 @@ export class StoredBody implements EncodedBody {
 
 /** Returns the opaque part of a strong ETag: 128 bits of the SHA-256. */
 export function hashOf(body: Buffer): string {
-  return hash('sha256', body, 'base64url').slice(0, 22);
+  return tagOf(hash('sha256', body, 'base64url'));
 }
+
+const tagOf = (digest: string): string => digest.slice(0, 22);
 
 /** Returns the body of an answer that no document has. Its codings are made on the first request for one. */
 export function textBody(text: string): Body {
@@ -104,7 +106,7 @@ export function textBody(text: string): Body {
 export const jsonBody = (document: unknown): Body => textBody(JSON.stringify(document));
 
 /**
- * The same for a document with a long list, whose elements are shown and written in slices.
+ * The same for a document with a long list, whose elements are shown, written and hashed in slices.
  * @param list the field of the document that has the elements
  */
 export async function longBody<List extends string, Element>(
@@ -112,20 +114,36 @@ export async function longBody<List extends string, Element>(
   list: List,
   shown: (element: Element) => unknown,
 ): Promise<Body> {
-  const elements: string[] = [];
+  const digest = createHash('sha256');
+  const parts: Buffer[] = [];
   const slice = new Slice();
-  for (const element of document[list]) {
-    elements.push(JSON.stringify(shown(element)));
-    if (slice.isOver) await slice.next();
-  }
-  const fields = Object.entries(document)
-    .filter(([, value]) => value !== undefined)
-    .map(([field, value]) => {
-      const text = field === list ? `[${elements.join(',')}]` : JSON.stringify(value);
-      return `${JSON.stringify(field)}:${text}`;
-    });
+  const write = async (text: string) => {
+    const part = Buffer.from(text);
+    digest.update(part);
+    parts.push(part);
+    await slice.next();
+  };
+  // The request has used a part of its turn.
   await slice.next();
-  return textBody(`{${fields.join(',')}}`);
+  let text = '';
+  for (const [field, value] of Object.entries(document)) {
+    if (value === undefined) continue;
+    text += `${text === '' && parts.length === 0 ? '{' : ','}${JSON.stringify(field)}:`;
+    if (field !== list) {
+      text += JSON.stringify(value);
+      continue;
+    }
+    text += '[';
+    for (const [i, element] of document[list].entries()) {
+      text += `${i === 0 ? '' : ','}${JSON.stringify(shown(element))}`;
+      if (!slice.isOver) continue;
+      await write(text);
+      text = '';
+    }
+    text += ']';
+  }
+  await write(`${text}}`);
+  return new Body(Buffer.concat(parts), tagOf(digest.digest('base64url')), undefined);
 }
 
 export async function encodeBody(identity: Buffer): Promise<EncodedBody> {

@@ -14,3 +14,12 @@ it('a document with a long list has the same bytes in slices, whatever it contai
     expect(long.hash).toBe(whole.hash);
   }
 });
+
+it('a document with a long list begins in a later turn than its request', async () => {
+  const shown: number[] = [];
+  const made = longBody({ machines: [1, 2] }, 'machines', (n) => shown.push(n));
+  await Promise.resolve();
+  expect(shown).toEqual([]);
+  await made;
+  expect(shown).toEqual([1, 2]);
+});
