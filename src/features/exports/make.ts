@@ -30,7 +30,8 @@ export type Made =
   | { readonly outcome: 'busy' };
 
 const ROWS_AT_ONCE = 2000;
-const CHUNK_BYTES = 64 * 1024;
+/** PostgreSQL sends the two hexadecimal digits of each byte, and a reader receives 64 KB at once. */
+const CHUNK_BYTES = 32 * 1024;
 /** Milliseconds of silence after which PostgreSQL ends the connection of a maker that hangs. */
 const SILENT_AT_MOST_MS = 120_000;
 const TEXTS: readonly ExportFormat[] = ['ndjson', 'csv'];

@@ -1,8 +1,13 @@
 /** The reader's part: the list of stored files, and downloads. */
 import { z } from 'zod';
 import type { ReaderContext, ReaderPart } from '../../app/feature.ts';
-import { type Database, databaseOn } from '../../db/connection/client.ts';
-import { and, asc, eq, getTableColumns, sql } from '../../db/connection/drizzle.ts';
+import {
+  type ClientDatabase,
+  type Database,
+  databaseOn,
+  executePrepared,
+} from '../../db/connection/client.ts';
+import { asc, eq, getTableColumns, sql } from '../../db/connection/drizzle.ts';
 import { rfc3339 } from '../../db/connection/statements.ts';
 import { exportChunks, exports } from '../../db/schema.ts';
 import { steadyNow } from '../../domain/clock.ts';
@@ -280,13 +285,14 @@ export async function newestExports(db: Database): Promise<StoredExport[]> {
 }
 
 export async function exportChunk(
-  db: Database,
+  db: ClientDatabase,
   exportId: number,
   position: number,
 ): Promise<Buffer | undefined> {
-  const [row] = await db
-    .select({ data: exportChunks.data })
-    .from(exportChunks)
-    .where(and(eq(exportChunks.exportId, exportId), eq(exportChunks.position, position)));
+  const { data, exportId: ofExport, position: at } = exportChunks;
+  const [row] = await executePrepared<{ data: Buffer }>(
+    db,
+    sql`select ${data} from ${exportChunks} where ${ofExport} = ${exportId} and ${at} = ${position}`,
+  );
   return row?.data;
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Database, Sql } from '../../../src/db/connection/client.ts';
+import type { ClientDatabase, Sql } from '../../../src/db/connection/client.ts';
 import { openStore, type Store } from '../../../src/db/connection/connect.ts';
 import { type Made, makeExports } from '../../../src/features/exports/make.ts';
 import { exportChunk, newestExports } from '../../../src/features/exports/routes.ts';
@@ -72,7 +72,7 @@ export async function addCatalogue(sql: Sql): Promise<number> {
 }
 
 /** Returns the bytes of a stored file, and checks their hash. */
-export async function storedBytes(db: Database, stored: StoredExport): Promise<Buffer> {
+export async function storedBytes(db: ClientDatabase, stored: StoredExport): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for (
     let chunk = await exportChunk(db, stored.id, 0);
