@@ -96,12 +96,12 @@ export interface PriceTime {
   readonly at: string | undefined;
 }
 
-/** Returns the machines with these ids that the organization may see. */
-export async function readMachines(
+/** Yields the machines with these ids that the organization may see, in groups as `readClusters` does. */
+export async function* readMachines(
   db: Database,
   ids: readonly number[],
   { term, at }: PriceTime,
-): Promise<StoredMachine[]> {
+): AsyncGenerator<readonly StoredMachine[]> {
   const applies = sql`h.machine_id = m.id and h.valid_from <= ${at ?? null}::timestamptz
     and (h.valid_to is null or h.valid_to > ${at ?? null}::timestamptz)`;
   const prices =
@@ -109,16 +109,13 @@ export async function readMachines(
       ? sql`m.price, m.terms`
       : sql`(select h.price from machine_prices h where ${applies}) as price,
           (select h.terms from machine_terms h where ${applies}) as terms`;
-  const found: StoredMachine[] = [];
   for (let from = 0; from < ids.length; from += MACHINES_AT_ONCE) {
     const wanted = ids.slice(from, from + MACHINES_AT_ONCE);
-    const rows = await db.execute<RowOf<StoredMachine>>(sql`
+    yield await db.execute<RowOf<StoredMachine>>(sql`
       select ${MACHINE}, ${listPrice(term)}
       from machines m join regions r on r.id = m.region_id cross join lateral (select ${prices}) priced
       where m.id = any(${array(wanted, 'integer')})`);
-    found.push(...rows);
   }
-  return found;
 }
 
 /** The memory of a machine `m`, in SQL. */

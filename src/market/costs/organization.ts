@@ -42,6 +42,8 @@ export interface OrganizationInputs {
   readonly clusters: readonly SummedCluster[];
   /** Those of the clusters, at the prices of `time`. */
   readonly machines: ReadonlyMap<number, StoredMachine>;
+  /** True if all machines are. */
+  readonly arePublished: boolean;
   readonly entries: readonly PriceBookEntry[];
   readonly time: PriceTime;
   readonly marked: Marked;
@@ -95,7 +97,7 @@ export async function readAgain(
   const isSame = marks.regions === regions && marks.currency === currency;
   // The clock may have gone back.
   const isRecent = Math.abs(now - before.readAt) < UNPUBLISHED_MS;
-  if (isSame && (isRecent || arePublished(before))) return { inputs: before, marks };
+  if (isSame && (isRecent || before.arePublished)) return { inputs: before, marks };
   const { sources } = before.marked;
   const inputs = await withMachines(db, organizationId, { ...before, readAt: now }, sources);
   return { inputs, marks: inputs.marks };
@@ -130,9 +132,6 @@ export async function readOneCluster(
   return undefined;
 }
 
-const arePublished = ({ clusters, machines }: OrganizationInputs): boolean =>
-  clusters.every(({ machineId }) => machines.get(machineId)?.isPublished === true);
-
 async function withMachines(
   db: Database,
   organizationId: number,
@@ -141,12 +140,18 @@ async function withMachines(
 ): Promise<OrganizationInputs> {
   const { clusters, entries, time, readAt } = given;
   const ids = new Set(clusters.map(({ machineId }) => machineId));
-  const found = await readMachines(db, [...ids], time);
-  const regions = new Set(found.flatMap(({ isListed, regionId }) => (isListed ? regionId : [])));
+  const machines = new Map<number, StoredMachine>();
+  const regions = new Set<number>();
+  let arePublished = true;
+  for await (const rows of readMachines(db, [...ids], time))
+    for (const machine of rows) {
+      machines.set(machine.id, machine);
+      if (machine.isListed) regions.add(machine.regionId);
+      arePublished &&= machine.isPublished;
+    }
   const marked = { sources, regions: [...regions] };
   const marks = await readMarks(db, organizationId, marked);
-  const machines = new Map(found.map((machine) => [machine.id, machine]));
-  return { clusters, machines, entries, time, marked, marks, readAt };
+  return { clusters, machines, arePublished, entries, time, marked, marks, readAt };
 }
 
 /** Returns a function that keeps what the sums need of a cluster. Equal regions and equal disks share one object. */

@@ -119,6 +119,7 @@ function read({ machines, discount, nodes, plan }: Given) {
   };
   const inputs: OrganizationInputs = {
     clusters: [clusterSummer()(cluster)],
+    arePublished: true,
     machines: new Map(
       rows.map(({ id, name, cpu, ram, ramUnit, facts, terms }, i) => [
         id,

@@ -161,6 +161,7 @@ function inputsOf(
   return {
     clusters: all.map(clusterSummer()),
     machines: new Map([...of].map(([id, machine]) => [id, stored(machine, question.term)])),
+    arePublished: true,
     entries,
     time: question,
     marked: { sources: [], regions: [] },
