@@ -103,7 +103,10 @@ export function buildApp(deps: ApiDeps): Api {
   const app = createServer(deps.trustProxy ?? [], limits, record);
   // Added before the hook that waits for answers: only the server ends a stream.
   const endless = new Set<{ end(): void }>();
+  /** The second router, until the server closes: only the framework that closes adds `Connection: close`. */
+  let route: RequestListener | undefined;
   app.addHook('preClose', (done) => {
+    route = undefined;
     for (const each of endless) each.end();
     done();
   });
@@ -137,7 +140,6 @@ export function buildApp(deps: ApiDeps): Api {
     addHeaders(router, beforeAnswer);
     deps.addHooks?.(router);
   };
-  let route: RequestListener | undefined;
   const operations = operationsOf(deps);
   const allRoutes = lazily(async () => {
     const features = (await deps.features?.()) ?? [];
