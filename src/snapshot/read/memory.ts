@@ -403,32 +403,25 @@ export class DocumentMemory implements DocumentListener {
   onServed({ id, name }: Pick<Wanted, 'id' | 'name'>, served: Served): void {
     if (name.kind === 'columns') return;
     const { document, epoch, at, asOf } = served;
-    if (
-      document &&
-      this.#wouldEvict(id, name.kind, served, document) &&
-      !this.#notes.noteRead(id, document.version)
-    )
-      return;
-    this.#formerTokens.delete(id);
     const entry: Entry = { document, epoch, at, asOf };
-    if (name.kind === 'token' && !document) {
-      this.#documents.delete(id);
-      this.#unknownTokens.set(id, entry);
-      return;
-    }
     if (name.kind === 'token') {
+      this.#formerTokens.delete(id);
+      if (!document) {
+        this.#documents.delete(id);
+        this.#unknownTokens.set(id, entry);
+        return;
+      }
       this.#unknownTokens.delete(id);
-      this.#usedTokens.add(id);
     }
+    if (document && this.#wouldEvict(id, served, document) && !this.#notes.noteRead(id, document.version))
+      return;
+    if (name.kind === 'token') this.#usedTokens.add(id);
     this.#store(id, entry);
   }
 
-  /**
-   * Returns true for a document that would evict others, and that the cache gives again. Not for tokens and the list of providers: many
-   * requests need them, and tokens in memory are compared with Postgres.
-   */
-  #wouldEvict(id: string, kind: Kind, { isOfCache }: Served, { size }: Document): boolean {
-    if (!isOfCache || kind === 'token' || kind === 'providers' || this.#documents.has(id)) return false;
+  /** Returns true for a document that would evict others, and that the cache gives again. */
+  #wouldEvict(id: string, { isOfCache }: Served, { size }: Document): boolean {
+    if (!isOfCache || this.#documents.has(id)) return false;
     return this.#documents.calculatedSize + size + BYTES_PER_DOCUMENT > this.#limit;
   }
 

@@ -69,11 +69,12 @@ export function tokenVerifier(documents: Documents, options: TokenVerifierOption
         unknownTokens.check(caller);
         return lookUps.run(() => unknownTokens.run(caller, read));
       });
-      return whenThere(found, ({ document }) => {
+      return whenThere(found, ({ document, tier }) => {
         if (!document) return undefined;
         const entry = acceptedToken(name, document);
         const grant = grantOf(entry);
-        if (grant) {
+        // Only a document that memory has stays valid.
+        if (grant && tier === 'memory') {
           if (accepted.size >= acceptedAtMost) accepted.clear();
           accepted.set(token, entry);
         }

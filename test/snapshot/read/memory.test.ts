@@ -170,20 +170,26 @@ describe('a full memory', () => {
     expect(isStored('region:3')).toBe(true);
   });
 
-  it('stores at the first read what only Postgres has, a newer version of what it has, tokens, and the list of providers', () => {
+  it('stores at the first read what only Postgres has, and a newer version of what it has', () => {
     const { memory, serve, isStored } = fullMemory();
     serve('region:2', plainDocument(40_000, 2), OF_CACHE);
     expect(memory.getFresh('region:2', 'region')?.document?.version).toBe(2);
     serve('region:3', plainDocument(40_000));
     expect(isStored('region:3')).toBe(true);
-    const names: DocumentName[] = [{ kind: 'token', hash: 'abc' }, { kind: 'providers' }];
-    for (const name of names) {
-      memory.onServed(
-        { id: documentId(name), name },
-        { document: plainDocument(40_000), ...READ, isOfCache: true },
-      );
-      expect(memory.getFresh(documentId(name), name.kind), name.kind).toBeDefined();
-    }
+  });
+
+  it('stores a token at its second read, so that tokens in turn do not replace each other, and compares only stored ones', () => {
+    const { memory } = fullMemory();
+    const name: DocumentName = { kind: 'token', hash: 'abc' };
+    const id = documentId(name);
+    const read = () =>
+      memory.onServed({ id, name }, { document: plainDocument(40_000), ...READ, isOfCache: true });
+    read();
+    expect(memory.getFresh(id, 'token')).toBeUndefined();
+    expect([...memory.takeUsedTokens()]).toEqual([]);
+    read();
+    expect(memory.getFresh(id, 'token')).toBeDefined();
+    expect([...memory.takeUsedTokens()]).toEqual([id]);
   });
 
   it('knows the version of a document that it has not stored, and newer announced ones, within a lineage', () => {
