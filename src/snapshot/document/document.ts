@@ -81,10 +81,24 @@ export class Document {
     const at = value.indexOf(entry, this.#indexAt);
     // The body behind the index may have the same bytes.
     if (at === -1 || at >= this.#indexEnd) return undefined;
-    const from = at + Buffer.byteLength(entry);
-    const [start, end] = value.toString('latin1', from, value.indexOf(']', from)).split(',').map(Number);
+    const place = { at: at + Buffer.byteLength(entry) };
+    const start = readNumber(value, place);
+    const end = readNumber(value, place);
     const identity = this.body.identity.subarray(start, end);
     // A single machine or cluster is too small for compression.
     return { identity, gzip: undefined, br: undefined, hash: hashOf(identity) };
+  }
+}
+
+const ZERO = 0x30;
+const NINE = 0x39;
+
+/** Reads digits, and moves behind the character after them. */
+function readNumber(value: Buffer, place: { at: number }): number {
+  let number = 0;
+  for (;;) {
+    const digit = value[place.at++] ?? 0;
+    if (digit < ZERO || digit > NINE) return number;
+    number = number * 10 + digit - ZERO;
   }
 }
