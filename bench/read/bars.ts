@@ -48,7 +48,7 @@ const PEERS: readonly Peer[] = [
  * Minimum share of answers that missed memory: below it, the value measures something else. A reader that is asked for more than its
  * memory has room for keeps some documents, and answers with them.
  */
-const MISSES_AT_LEAST = 0.85;
+const MISSES_AT_LEAST = 0.8;
 const MEGABYTE = 1_000_000;
 
 export function barsOf(results: Results): Bar[] {
@@ -159,15 +159,24 @@ const REDIS_MISSES: Readonly<Record<RedisMiss, string>> = {
   cluster: 'one cluster',
 };
 
+/** See docs/decisions: a server that does less is shown, and sets no bar. */
+const CONTRACT_BAR = { limit: 1, goal: 1.2 };
+
 export function missBars({ redis, fresh, postgres }: Misses): Bar[] {
   const fromPostgres = Object.entries(postgres ?? {}) as [string, Miss][];
   return [
-    ...Object.entries(REDIS_MISSES).map(([kind, what]) =>
-      missBar(`misses, Redis, ${what}: CPU time of Fastify + Redis / fleetbook`, redis[kind as RedisMiss], {
-        limit: 1,
-        goal: 1.2,
-      }),
-    ),
+    ...Object.entries(REDIS_MISSES).flatMap(([kind, what]) => {
+      const miss = redis[kind as RedisMiss];
+      const cpu = `misses, Redis, ${what}: CPU time of Fastify + Redis`;
+      return [
+        missBar(`${cpu} / fleetbook`, miss, {}),
+        missBar(
+          `${cpu} with the contract / fleetbook`,
+          { ...miss, peer: miss.contract ?? miss.peer },
+          CONTRACT_BAR,
+        ),
+      ];
+    }),
     ...freshBars(fresh),
     ...fromPostgres.map(([what, miss]) =>
       missBar(`misses, PostgreSQL, ${what}: CPU time of Fastify + Drizzle / fleetbook`, miss, { limit: 1.5 }),
@@ -202,13 +211,13 @@ function freshBars(runs: Misses['fresh']): Bar[] {
       perSecond: all(of).map(({ perSecond }) => perSecond[index] ?? Number.NaN),
       cpu: all(of).map(({ cpu }) => cpu[index] ?? Number.NaN),
     });
-    const what = `second ${index + 1} of a fresh reader, lists: CPU time of Fastify + Redis / fleetbook`;
+    const what = `second ${index + 1} of a fresh reader, lists: CPU time of Fastify + Redis with the contract / fleetbook`;
     return { what, unit: '×', ...cpuRatio(only('fleetbook'), only('peer')) };
   };
   return [
     ...Array.from({ length: seconds }, (_, index) => second(index)),
     {
-      what: 'answers in these seconds / Fastify + Redis',
+      what: 'answers in these seconds / Fastify + Redis with the contract',
       unit: '×',
       limit: 0.9,
       bound: 'least',

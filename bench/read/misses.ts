@@ -4,8 +4,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import { SCOPES } from '../../src/domain/scope.ts';
 import { hashToken } from '../../src/domain/token.ts';
 import { freePort } from '../../src/processes/port.ts';
+import { encodeBody } from '../../src/snapshot/document/body.ts';
 import { fetchAnswer } from './capture.ts';
 import { PROVIDER } from './fill.ts';
 import { type Fleetbook, shareOf, startFleetbook } from './fleetbook.ts';
@@ -24,6 +26,8 @@ export interface Figures {
 export interface Miss {
   readonly fleetbook: Figures;
   readonly peer: Figures;
+  /** The naive server that keeps the contract; empty where it was not measured. */
+  readonly contract?: Figures;
   /** Fleetbook's answers from the measured tier: the others came from memory after all. */
   readonly share: number;
 }
@@ -33,7 +37,7 @@ export type RedisMiss = 'list' | 'machine' | 'clusters' | 'cluster';
 export interface Misses {
   /** Answered by Redis. Organizations have a different token each, which both servers look up in Redis. */
   readonly redis: Readonly<Record<RedisMiss, Miss>>;
-  /** The first seconds of servers that just started: lists of regions. One run of each a round. */
+  /** The first seconds of servers that just started, and keep the contract: lists of regions. One run of each a round. */
   readonly fresh: readonly { readonly fleetbook: Figures; readonly peer: Figures }[];
   /** With the cache's Redis away: lists of regions, and organizations' clusters, each with a different token. */
   readonly postgres: { readonly lists: Miss; readonly clusters: Miss } | undefined;
@@ -70,17 +74,19 @@ export async function measureMisses(scene: Scene, only?: 'redis'): Promise<Misse
       env: { DATABASE_URL: databaseUrl, REDIS_URL: redis, MEMORY_LIMIT: LITTLE_MEMORY },
       logFile,
     });
-  const startRedisPeer = () =>
-    startProgram({ args: [script('fastify-redis.ts')], env: { REDIS_URL: redisUrl }, logFile });
+  const startPeer = (name: string) =>
+    startProgram({ args: [script(name)], env: { REDIS_URL: redisUrl }, logFile });
 
   await using opened = new AsyncDisposableStack();
   const reader = opened.use(await startReader(redisUrl));
   const requests = await requestsOf(scene, reader);
-  const peer = opened.use(await startRedisPeer());
+  const peer = opened.use(await startPeer('fastify-redis.ts'));
+  const contract = opened.use(await startPeer('fastify-contract.ts'));
   await checkPeer(reader, peer, requests);
+  await checkPeer(reader, contract, requests);
   const redis: Partial<Record<RedisMiss, Miss>> = {};
   for (const [kind, each] of Object.entries(requests) as [RedisMiss, Requests][])
-    redis[kind] = await compare(scene, 'redis', reader, peer, each, kind);
+    redis[kind] = await compare(scene, 'redis', { fleetbook: reader, peer, contract }, each, kind);
   await opened.disposeAsync();
 
   const fresh: { fleetbook: Figures; peer: Figures }[] = [];
@@ -88,7 +94,7 @@ export async function measureMisses(scene: Scene, only?: 'redis'): Promise<Misse
     say(`misses of a fresh reader: round ${round + 1}`);
     fresh.push({
       fleetbook: await firstSeconds(scene, await startReader(redisUrl), requests.list.fleetbook),
-      peer: await firstSeconds(scene, await startRedisPeer(), requests.list.peer),
+      peer: await firstSeconds(scene, await startPeer('fastify-contract.ts'), requests.list.peer),
     });
   }
   const found = { redis: redis as Misses['redis'], fresh };
@@ -101,17 +107,18 @@ export async function measureMisses(scene: Scene, only?: 'redis'): Promise<Misse
   );
   const lists = requests.list.fleetbook;
   const clusters = requests.clusters.fleetbook;
+  const servers = { fleetbook: fromPostgres, peer: drizzle };
   const same = (each: readonly Request[]) => ({ fleetbook: each, peer: each });
   return {
     ...found,
     postgres: {
-      lists: await compare(scene, 'postgres', fromPostgres, drizzle, same(lists), 'list'),
-      clusters: await compare(scene, 'postgres', fromPostgres, drizzle, same(clusters), 'clusters'),
+      lists: await compare(scene, 'postgres', servers, same(lists), 'list'),
+      clusters: await compare(scene, 'postgres', servers, same(clusters), 'clusters'),
     },
   };
 }
 
-/** Returns the requests of each kind. The peer's Redis gets their bodies. */
+/** Returns the requests of each kind. The peers' Redis gets their bodies, and what the contract's peer sends with them. */
 export async function requestsOf(
   { filled, redis }: Scene,
   reader: Fleetbook,
@@ -150,6 +157,18 @@ export async function requestsOf(
     });
   }
   await redis.mset(bodies);
+  const contents: Promise<unknown>[] = [];
+  for (const [key, body] of bodies) {
+    if (key.startsWith('plain:token:')) continue;
+    const { hash, identity, gzip, br } = await encodeBody(body);
+    const codings = { ...(gzip && { gzip }), ...(br && { br }) };
+    contents.push(redis.hset(`whole:${key}`, { hash, asOf: new Date().toISOString(), identity, ...codings }));
+  }
+  for (const [organization, token] of [filled.token, ...filled.tokens].entries()) {
+    const record = { id: organization + 1, organizationId: organization - 1, scopes: SCOPES };
+    contents.push(redis.set(`whole:token:${hashToken(token)}`, JSON.stringify(record)));
+  }
+  await Promise.all(contents);
   const ofOrganizations = (each: readonly Request[]) =>
     each.map((request) => ({ ...request, path: `/organizations${request.path}` }));
   return {
@@ -179,30 +198,30 @@ async function checkPeer(
 async function compare(
   { folder, rounds, seconds, say }: Scene,
   tier: 'redis' | 'postgres',
-  fleetbook: Fleetbook,
-  peer: Program,
+  servers: { readonly fleetbook: Fleetbook; readonly peer: Program; readonly contract?: Program },
   requests: Requests,
   kind: RedisMiss,
 ): Promise<Miss> {
-  const scripts = {
-    fleetbook: join(folder, `misses-${kind}.lua`),
-    peer: join(folder, `misses-${kind}-peer.lua`),
-  };
-  await writeFile(scripts.fleetbook, cycleScript(requests.fleetbook));
-  await writeFile(scripts.peer, cycleScript(requests.peer));
+  const { fleetbook } = servers;
   const none = () => ({ perSecond: [] as number[], cpu: [] as number[] });
-  const figures = { fleetbook: none(), peer: none() };
+  const figures = { fleetbook: none(), peer: none(), contract: none() };
+  const names = Object.keys(servers) as (keyof typeof servers)[];
+  const pathOf = (name: string) => join(folder, `misses-${kind}-${name}.lua`);
+  for (const name of names)
+    await writeFile(pathOf(name), cycleScript(name === 'fleetbook' ? requests.fleetbook : requests.peer));
   let before = {};
   for (let round = 0; round <= rounds; round++) {
     say(`misses answered by ${tier}, ${kind}: ${round === 0 ? 'warming up' : `round ${round} of ${rounds}`}`);
     if (round === 1) before = await fleetbook.tiers();
-    const order = round % 2 === 0 ? (['fleetbook', 'peer'] as const) : (['peer', 'fleetbook'] as const);
-    for (const server of order) {
-      const program = server === 'fleetbook' ? fleetbook : peer;
-      const found = await load(program, scripts[server], round === 0 ? WARM_UP * seconds : seconds);
+    for (const name of round % 2 === 0 ? names : names.toReversed()) {
+      const found = await load(
+        servers[name] ?? fleetbook,
+        pathOf(name),
+        round === 0 ? WARM_UP * seconds : seconds,
+      );
       if (round === 0) continue;
-      figures[server].perSecond.push(found.perSecond);
-      figures[server].cpu.push(found.cpu);
+      figures[name].perSecond.push(found.perSecond);
+      figures[name].cpu.push(found.cpu);
     }
   }
   return { ...figures, share: shareOf(tier, before, await fleetbook.tiers()) };
