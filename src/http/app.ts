@@ -103,10 +103,7 @@ export function buildApp(deps: ApiDeps): Api {
   const app = createServer(deps.trustProxy ?? [], limits, record);
   // Added before the hook that waits for answers: only the server ends a stream.
   const endless = new Set<{ end(): void }>();
-  /** The second router, until the server closes: only the framework that closes adds `Connection: close`. */
-  let route: RequestListener | undefined;
   app.addHook('preClose', (done) => {
-    route = undefined;
     for (const each of endless) each.end();
     done();
   });
@@ -141,6 +138,7 @@ export function buildApp(deps: ApiDeps): Api {
     deps.addHooks?.(router);
   };
   const operations = operationsOf(deps);
+  let route: RequestListener | undefined;
   const allRoutes = lazily(async () => {
     const features = (await deps.features?.()) ?? [];
     const router = createServer(deps.trustProxy ?? [], limits, record);
@@ -150,7 +148,11 @@ export function buildApp(deps: ApiDeps): Api {
     route = router.routing;
     return router;
   });
-  answerBefore(app.server, (first) => (request, response) => (route ?? first)(request, response));
+  answerBefore(app.server, (first) => (request, response) => {
+    // Only the framework that closes adds `Connection: close`.
+    const listener = drain.isClosing() ? first : (route ?? first);
+    listener(request, response);
+  });
   const unrouted = operations.map((each) => unroutedOperation(each, answering, beforeAnswer));
   addListeners(app, deps, answering, drain, refuse, { findOperation: operationFinder(unrouted), isLate });
   // Added last: its listener precedes all others.

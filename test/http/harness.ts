@@ -4,11 +4,11 @@ import { connect } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { RequestOutcome } from '../../src/domain/request-outcome.ts';
 import { searchApi } from '../../src/features/search/routes.ts';
-import { type ApiDeps, buildApp } from '../../src/http/app.ts';
+import { type Api, type ApiDeps, buildApp } from '../../src/http/app.ts';
 import { type MemoryTokens, memoryCatalogue, memoryClusters, memorySearch, memoryTokens } from './readers.ts';
 
 export interface TestApi extends AsyncDisposable {
-  readonly app: FastifyInstance;
+  readonly app: Api;
   readonly tokens: MemoryTokens;
   /** A valid token of organization 1 with all scopes. */
   readonly token: string;
