@@ -176,6 +176,39 @@ describe('a revocation', () => {
     expect(await reader.tokens.verify(token)).toBeUndefined();
   });
 
+  it('that no worker publishes takes effect at the next comparison, for any number of tokens, and for good, also if memory is full', async () => {
+    const all = await Promise.all(Array.from({ length: 200 }, () => create()));
+    await scene.publisher.publishDirty();
+    const reader = await scene.linkedReader({ memoryLimit: 60_000 });
+    const accepted = async () => {
+      let count = 0;
+      for (const { token } of all) if (await reader.tokens.verify(token)) count += 1;
+      return count;
+    };
+    for (let round = 0; round < 3; round++) expect(await accepted()).toBe(200);
+    for (const { id } of all) await revokeToken(scene.store.db, id);
+    expect(await accepted()).toBe(200);
+    await reader.documents.checkPostgres();
+    for (let round = 0; round < 4; round++) {
+      expect(await accepted()).toBe(0);
+      await reader.documents.checkPostgres();
+    }
+    expect(reader.link.linked).toBe(true);
+  });
+
+  it('of a token that memory has not stored takes effect at the comparison after its first use', async () => {
+    const others = await Promise.all(Array.from({ length: 40 }, () => create()));
+    const { token, id } = await create();
+    await scene.publisher.publishDirty();
+    const reader = await scene.linkedReader({ memoryLimit: 60_000 });
+    for (let round = 0; round < 4; round++)
+      for (const other of others) await reader.tokens.verify(other.token);
+    await revokeToken(scene.store.db, id);
+    expect(await reader.tokens.verify(token)).toBeDefined();
+    await reader.documents.checkPostgres();
+    expect(await reader.tokens.verify(token)).toBeUndefined();
+  });
+
   it('that was received stays after the link is lost in the next moment', async () => {
     await using own = await startTestRedis();
     const { token, id } = await create();

@@ -190,23 +190,20 @@ export class Documents {
   async #compareTokens(): Promise<void> {
     const used = [...this.#memory.takeUsedTokens()];
     for (let from = 0; from < used.length; from += TOKENS_AT_ONCE)
-      await this.#compareSome(used.slice(from, from + TOKENS_AT_ONCE));
+      await this.#compareSome(new Map(used.slice(from, from + TOKENS_AT_ONCE)));
   }
 
-  async #compareSome(ids: readonly string[]): Promise<void> {
-    const used = new Map<string, number>();
-    for (const id of ids) {
-      const version = this.#memory.getAny(id)?.version;
-      if (version !== undefined) used.set(id, version);
-    }
-    if (used.size === 0) return;
+  /** @param used version by id */
+  async #compareSome(used: ReadonlyMap<string, number>): Promise<void> {
     const { at } = this.#rules.now();
     const hashes = [...used.keys()].map((id) => id.slice(TOKEN.length));
     const stored = await this.#reads.primaryFirst.check((sql) => loadTokenVersions(sql, hashes));
     for (const [hash, version] of stored) {
       const id = TOKEN + hash;
-      if (version > (used.get(id) ?? version)) this.#onPublished(id, version);
-      else this.#memory.confirm(id, version, at);
+      if (version > (used.get(id) ?? version)) {
+        this.#memory.onNewerToken(id, version);
+        this.#onPublished(id, version);
+      } else this.#memory.confirm(id, version, at);
     }
   }
 

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { inSlices } from '../../domain/event-loop.ts';
+import { lruOfEntries } from '../../domain/lru.ts';
 import { Unavailable } from '../document/answer.ts';
 import type { Document } from '../document/document.ts';
 import type { DocumentName } from '../document/keys.ts';
@@ -145,6 +146,9 @@ export interface DocumentMemoryOptions {
 
 const sizeOf = ({ document }: Entry): number => (document?.size ?? 0) + BYTES_PER_DOCUMENT;
 
+/** Revocations at the same time that no worker could publish. */
+const NEWER_TOKENS = 10_000;
+
 /** Bytes of memory for each note. A note takes 13. */
 const BYTES_PER_NOTE = 4096;
 const NOTES_AT_LEAST = 64;
@@ -253,8 +257,10 @@ export class DocumentMemory implements DocumentListener {
   readonly #notes: Notes;
   /** Tokens of a former lineage that were not read since. */
   readonly #formerTokens = new Set<string>();
-  /** Tokens that requests used since `takeUsedTokens`. */
-  #usedTokens = new Set<string>();
+  /** Tokens that requests used since `takeUsedTokens`, also those that memory has not stored, with the version that was served. */
+  #usedTokens = new Map<string, number>();
+  /** Newer versions of tokens than their entries told: the cache may lack them. Eviction of documents does not forget a revocation. */
+  readonly #newerTokens = lruOfEntries<string, number>(NEWER_TOKENS);
   #isResizing = false;
 
   constructor(options: DocumentMemoryOptions) {
@@ -318,15 +324,20 @@ export class DocumentMemory implements DocumentListener {
   getFresh(id: string, kind: Kind): { readonly document: Document | undefined } | undefined {
     const entry = this.#documents.get(id) ?? (kind === 'token' ? this.#unknownTokens.get(id) : undefined);
     if (!entry || !this.#options.rules.isCurrent(entry, kind, entry.document !== undefined)) return undefined;
-    if (kind === 'token' && entry.document) this.#usedTokens.add(id);
+    if (kind === 'token' && entry.document) this.#usedTokens.set(id, entry.document.version);
     return entry;
   }
 
-  /** Returns the tokens that were used since the last call. */
-  takeUsedTokens(): ReadonlySet<string> {
+  /** Returns the tokens that were used since the last call, with the version that was served. */
+  takeUsedTokens(): ReadonlyMap<string, number> {
     const used = this.#usedTokens;
-    this.#usedTokens = new Set();
+    this.#usedTokens = new Map();
     return used;
+  }
+
+  /** Notes that Postgres has a newer version of a token than readers were told. */
+  onNewerToken(id: string, version: number): void {
+    this.#newerTokens.set(id, version);
   }
 
   /** Notes that Postgres had this version at this time (ms). */
@@ -355,7 +366,7 @@ export class DocumentMemory implements DocumentListener {
     const entry = this.#documents.peek(id);
     return entry
       ? { document: entry.document, version: newestOf(entry) }
-      : { document: undefined, version: this.#notes.version(id) };
+      : { document: undefined, version: Math.max(this.#notes.version(id), this.#newerTokens.get(id) ?? 0) };
   }
 
   /** Returns a document that was served before, if it is young enough. */
@@ -412,10 +423,10 @@ export class DocumentMemory implements DocumentListener {
         return;
       }
       this.#unknownTokens.delete(id);
+      this.#usedTokens.set(id, document.version);
     }
     if (document && this.#wouldEvict(id, served, document) && !this.#notes.noteRead(id, document.version))
       return;
-    if (name.kind === 'token') this.#usedTokens.add(id);
     this.#store(id, entry);
   }
 
@@ -458,6 +469,7 @@ export class DocumentMemory implements DocumentListener {
     this.#documents.clear();
     this.#unknownTokens.clear();
     this.#notes.clear();
+    this.#newerTokens.clear();
   }
 
   /** Inserts the entry again: the LRU reads a size only then. */
