@@ -111,9 +111,10 @@ async function serve(isDown: boolean, more: Record<string, string> = {}): Promis
         const answer = await getOnce(path, token);
         return answer.status !== 503 && answer;
       }),
-    async metrics() {
+    metrics() {
       const headers = { authorization: `Bearer ${OPS_TOKEN}` };
-      return (await fetch(`http://127.0.0.1:${opsPort}/metrics`, { headers })).text();
+      // The operators' pages listen some time after the first answers.
+      return until(async () => (await fetch(`http://127.0.0.1:${opsPort}/metrics`, { headers })).text());
     },
     async ready() {
       const answer = await fetch(`${url}/readyz`);
