@@ -115,11 +115,15 @@ describe('guessing tokens', () => {
     const { token } = await create();
     await scene.sql`delete from tokens`;
     const lookups = () => counted.statements.filter((each) => each.includes('authenticate_token')).length;
+    const { epoch } = reader.link;
     for (let i = 0; i < 3; i++) expect(await reader.tokens.verify(token)).toBeUndefined();
-    expect(lookups()).toBe(1);
+    const known = lookups();
+    expect(known).toBeGreaterThan(0);
+    // A busy machine may lose the link, and nothing is known in its next epoch.
+    expect(known).toBeLessThanOrEqual(1 + reader.link.epoch - epoch);
     clock.forward(10_001);
     expect(await reader.tokens.verify(token)).toBeUndefined();
-    expect(lookups()).toBe(2);
+    expect(lookups()).toBeGreaterThan(known);
     await scene.sql`
       insert into tokens (organization_id, hash, scopes)
       values (${scene.sample.a}, ${Buffer.from(hashToken(token), 'hex')}, '{machines:read}')`;

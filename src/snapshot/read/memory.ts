@@ -335,7 +335,7 @@ export class DocumentMemory implements DocumentListener {
     return used;
   }
 
-  /** Notes that Postgres has a newer version of a token than readers were told. */
+  /** Notes that Postgres has a newer version of a token than the one that was served. */
   onNewerToken(id: string, version: number): void {
     this.#newerTokens.set(id, version);
   }
