@@ -170,11 +170,7 @@ export function missBars({ redis, fresh, postgres }: Misses): Bar[] {
       const cpu = `misses, Redis, ${what}: CPU time of Fastify + Redis`;
       return [
         missBar(`${cpu} / fleetbook`, miss, {}),
-        missBar(
-          `${cpu} with the contract / fleetbook`,
-          { ...miss, peer: miss.contract ?? miss.peer },
-          CONTRACT_BAR,
-        ),
+        missBar(`${cpu} with the contract / fleetbook`, { ...miss, peer: miss.contract }, CONTRACT_BAR),
       ];
     }),
     ...freshBars(fresh),

@@ -27,7 +27,7 @@ export interface Miss {
   readonly fleetbook: Figures;
   readonly peer: Figures;
   /** The naive server that keeps the contract; empty where it was not measured. */
-  readonly contract?: Figures;
+  readonly contract: Figures;
   /** Fleetbook's answers from the measured tier: the others came from memory after all. */
   readonly share: number;
 }
@@ -205,20 +205,16 @@ async function compare(
   const { fleetbook } = servers;
   const none = () => ({ perSecond: [] as number[], cpu: [] as number[] });
   const figures = { fleetbook: none(), peer: none(), contract: none() };
-  const names = Object.keys(servers) as (keyof typeof servers)[];
+  const measured = Object.entries(servers) as [keyof typeof figures, Program][];
   const pathOf = (name: string) => join(folder, `misses-${kind}-${name}.lua`);
-  for (const name of names)
+  for (const [name] of measured)
     await writeFile(pathOf(name), cycleScript(name === 'fleetbook' ? requests.fleetbook : requests.peer));
   let before = {};
   for (let round = 0; round <= rounds; round++) {
     say(`misses answered by ${tier}, ${kind}: ${round === 0 ? 'warming up' : `round ${round} of ${rounds}`}`);
     if (round === 1) before = await fleetbook.tiers();
-    for (const name of round % 2 === 0 ? names : names.toReversed()) {
-      const found = await load(
-        servers[name] ?? fleetbook,
-        pathOf(name),
-        round === 0 ? WARM_UP * seconds : seconds,
-      );
+    for (const [name, program] of round % 2 === 0 ? measured : measured.toReversed()) {
+      const found = await load(program, pathOf(name), round === 0 ? WARM_UP * seconds : seconds);
       if (round === 0) continue;
       figures[name].perSecond.push(found.perSecond);
       figures[name].cpu.push(found.cpu);

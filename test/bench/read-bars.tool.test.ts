@@ -9,6 +9,7 @@ const rates = (perSecond: number[], cpu: number[]) => ({ perSecond, cpu });
 const missed = (mine: number[], peer: number[], share = 1) => ({
   fleetbook: rates([1000, 900], mine),
   peer: rates([900, 800], peer),
+  contract: rates([], []),
   share,
 });
 
