@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { inSlices, nextTurn, Slice } from '../../src/domain/event-loop.ts';
+import { countTurns } from '../support/turns.ts';
 
 describe('long work', () => {
   it('gets one slice in each turn of the event loop, in the order of the waits', async () => {
@@ -32,13 +33,7 @@ describe('long work', () => {
   });
 
   it('lets other work of the event loop run between its steps, and returns its result', async () => {
-    let turns = 0;
-    let isOver = false;
-    const count = () => {
-      turns += 1;
-      if (!isOver) setImmediate(count);
-    };
-    setImmediate(count);
+    using counted = countTurns();
     const result = await inSlices(
       (function* () {
         for (let step = 0; step < 10; step++) {
@@ -49,8 +44,7 @@ describe('long work', () => {
         return 'done';
       })(),
     );
-    isOver = true;
     expect(result).toBe('done');
-    expect(turns).toBeGreaterThanOrEqual(9);
+    expect(counted.turns).toBeGreaterThanOrEqual(9);
   });
 });

@@ -3,23 +3,18 @@ import { connect, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import { searchApi } from '../../src/features/search/routes.ts';
 import { type ApiFeature, buildApp } from '../../src/http/app.ts';
+import { countTurns } from '../support/turns.ts';
 import { until } from '../support/until.ts';
 import { listen, testApi } from './harness.ts';
 import { memoryCatalogue, memoryClusters, memorySearch, memoryTokens } from './readers.ts';
 
 it('the routes of features are made before their first request, with a turn of the event loop between two features', async () => {
-  let turns = 0;
-  let isOver = false;
-  const count = () => {
-    turns += 1;
-    if (!isOver) setImmediate(count);
-  };
-  setImmediate(count);
+  using counted = countTurns();
   const opened: number[] = [];
   const opens =
     (feature: ApiFeature): ApiFeature =>
     (limits) => {
-      opened.push(turns);
+      opened.push(counted.turns);
       return feature(limits);
     };
   const tokens = memoryTokens();
@@ -33,7 +28,6 @@ it('the routes of features are made before their first request, with a turn of t
     version: '1.2.3',
   });
   await app.loadRoutes();
-  isOver = true;
   expect(new Set(opened).size).toBe(3);
   const headers = { authorization: `Bearer ${tokens.issue()}` };
   const { statusCode } = await app.inject({ url: '/v1/machines/search', headers });

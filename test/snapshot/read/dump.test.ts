@@ -13,6 +13,7 @@ import { documentId, LINEAGE_KEY } from '../../../src/snapshot/document/keys.ts'
 import { Dump } from '../../../src/snapshot/read/dump.ts';
 import { type FaultProxy, faultProxy } from '../../support/fault-proxy.ts';
 import { run } from '../../support/postgres.ts';
+import { countTurns } from '../../support/turns.ts';
 import { until } from '../../support/until.ts';
 import { addMachines, addOrganization, reprice, verify } from '../rows.ts';
 import { type ReaderOptions, sceneForEachTest, TestClock, type TestReader } from '../scene.ts';
@@ -541,13 +542,7 @@ describe('the file', () => {
   });
 
   it('is compared and written in turns with the requests, however many documents memory has', async () => {
-    let turns = 0;
-    let isOver = false;
-    const count = () => {
-      turns += 1;
-      if (!isOver) setImmediate(count);
-    };
-    setImmediate(count);
+    using counted = countTurns();
     const body = Buffer.from('[]');
     const documents = Array.from({ length: 100 }, (_, organizationId) => {
       const name = { kind: 'clusters', organizationId } as const;
@@ -560,7 +555,7 @@ describe('the file', () => {
       for (const each of documents) {
         const since = performance.now();
         while (performance.now() - since < 0.1);
-        between.push(turns);
+        between.push(counted.turns);
         yield each;
       }
     }
@@ -581,7 +576,6 @@ describe('the file', () => {
       expect([passes, between.length]).toEqual([passes, passes === 'compared' ? 100 : 200]);
       expect(longest).toBeLessThanOrEqual(6);
     }
-    isOver = true;
   });
 
   it('that cannot be written costs one line in the log until it is written again', async () => {
