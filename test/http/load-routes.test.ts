@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import { searchApi } from '../../src/features/search/routes.ts';
-import { type ApiFeature, buildApp } from '../../src/http/app.ts';
+import type { ApiFeature } from '../../src/http/app.ts';
 import { countTurns } from '../support/turns.ts';
 import { until } from '../support/until.ts';
 import { listen, testApi } from './harness.ts';
-import { memoryCatalogue, memoryClusters, memorySearch, memoryTokens } from './readers.ts';
+import { memorySearch } from './readers.ts';
 
 it('the routes of features are made before their first request, with a turn of the event loop between two features', async () => {
   using counted = countTurns();
@@ -17,19 +17,12 @@ it('the routes of features are made before their first request, with a turn of t
       opened.push(counted.turns);
       return feature(limits);
     };
-  const tokens = memoryTokens();
-  const app = buildApp({
-    catalogue: await memoryCatalogue(),
-    clusters: await memoryClusters(),
+  const { app, token } = await testApi({
     features: async () => [opens(() => ({})), opens(() => ({})), opens(searchApi(memorySearch()))],
-    tokens,
-    readiness: async () => ({ ready: true, checks: {} }),
-    logger: false,
-    version: '1.2.3',
   });
   await app.loadRoutes();
   expect(new Set(opened).size).toBe(3);
-  const headers = { authorization: `Bearer ${tokens.issue()}` };
+  const headers = { authorization: `Bearer ${token}` };
   const { statusCode } = await app.inject({ url: '/v1/machines/search', headers });
   expect([statusCode, opened.length]).toEqual([200, 3]);
   await app.close();
