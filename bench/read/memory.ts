@@ -6,19 +6,18 @@ import type { Answer } from '../../src/snapshot/document/answer.ts';
 import { hashOf } from '../../src/snapshot/document/body.ts';
 import { regionContent, tokenContent } from '../../src/snapshot/document/build.ts';
 import { decodeDocument, encodeDocument, encoding } from '../../src/snapshot/document/format.ts';
-import { CacheKeys, type DocumentName, documentId } from '../../src/snapshot/document/keys.ts';
+import { CacheKeys, documentId } from '../../src/snapshot/document/keys.ts';
 import {
   BYTES_PER_DOCUMENT,
   BYTES_PER_ENTRY,
   BYTES_PER_RESPONSE,
   BYTES_PER_TOKEN,
 } from '../../src/snapshot/read/budget.ts';
-import type { Documents } from '../../src/snapshot/read/documents.ts';
 import type { CacheLink } from '../../src/snapshot/read/link.ts';
 import { MachineRegions } from '../../src/snapshot/read/machine-regions.ts';
 import { Consistency, DocumentMemory } from '../../src/snapshot/read/memory.ts';
 import type { PostgresReads } from '../../src/snapshot/read/postgres-reads.ts';
-import { tokenVerifier } from '../../src/snapshot/read/tokens.ts';
+import { TokenDocument, TokenMemory } from '../../src/snapshot/read/token-memory.ts';
 import type { Bar } from '../support/bar.ts';
 import { flag, readOptions, report } from '../support/harness.ts';
 
@@ -64,14 +63,13 @@ async function perEntry(
   return (after - before - held) / count;
 }
 
-function memory(): DocumentMemory {
-  return new DocumentMemory({
+function shared() {
+  return {
     rules: new Consistency({ link, now: Date.now, staleLimitMs: 0, tokenStaleLimitMs: 0 }),
     freshness: { timeOf: () => undefined },
     memoryLimit: 1e9,
-    unknownTokensLimit: 1e9,
     onInvalidate() {},
-  });
+  };
 }
 
 const region = (id: number) =>
@@ -82,7 +80,7 @@ const region = (id: number) =>
   );
 
 async function documents() {
-  const entries = memory();
+  const entries = new DocumentMemory({ ...shared(), bytesPerEntry: 0 });
   let held = 0;
   for (let id = 1; id <= COUNT; id++) {
     const content = region(id);
@@ -96,38 +94,28 @@ async function documents() {
   return { entries, held };
 }
 
+const tokenMemory = () => new TokenMemory({ ...shared(), unknownTokensLimit: 1e9 });
+
 async function tokens() {
-  const entries = tokenVerifier(
-    {
-      getFresh: () => undefined,
-      get: (name: DocumentName & { hash: string }) => ({
-        document: encoding(
-          tokenContent(name.hash, 1, {
-            id: 1,
-            organizationId: 1,
-            scopes: ['machines:read', 'clusters:read'],
-            expiresAt: null,
-            revoked: false,
-          }),
-        ).document,
-        tier: 'memory',
-      }),
-    } as Partial<Documents> as Documents,
-    { memoryLimit: 1e9, unknownTokens: { perSecond: 1, perSecondAndAddress: 1 }, postgresReads: 1 },
-  );
-  for (let i = 0; i < COUNT; i++) await entries.verify(newToken());
+  const entries = tokenMemory();
+  for (let id = 1; id <= COUNT; id++) {
+    // A separate text, like that of a request.
+    const text = Buffer.from(newToken()).toString();
+    const scopes = ['machines:read', 'clusters:read'];
+    const record = { id, organizationId: id, scopes, expiresAt: null, revoked: false };
+    const content = tokenContent(hashToken(text), 1, record);
+    const document = new TokenDocument(documentId(content.name), encoding(content).document);
+    entries.onServed({ id: document.id, name: content.name }, { document, epoch: 1, at: Date.now() });
+    entries.accept(document, text);
+  }
   return { entries, held: 0 };
 }
 
 async function unknownTokens() {
-  const entries = memory();
+  const entries = tokenMemory();
   for (let i = 0; i < COUNT; i++) {
-    const hash = hashToken(String(i));
-    const read = { epoch: 1, at: Date.now() };
-    entries.onServed(
-      { id: `token:${hash}`, name: { kind: 'token', hash } },
-      { document: undefined, ...read },
-    );
+    const name = { kind: 'token', hash: hashToken(String(i)) } as const;
+    entries.onServed({ id: documentId(name), name }, { document: undefined, epoch: 1, at: Date.now() });
   }
   return { entries, held: 0 };
 }
@@ -163,7 +151,7 @@ async function pages() {
 
 const KINDS = [
   ['BYTES_PER_DOCUMENT', 'a document', BYTES_PER_DOCUMENT, documents],
-  ['BYTES_PER_TOKEN', 'an accepted token', BYTES_PER_TOKEN, tokens],
+  ['BYTES_PER_TOKEN', 'a token', BYTES_PER_TOKEN, tokens],
   ['BYTES_PER_RESPONSE', 'a cached response', BYTES_PER_RESPONSE, responses],
   ['BYTES_PER_ENTRY', 'a token that is unknown', BYTES_PER_ENTRY, unknownTokens],
   ['BYTES_PER_ENTRY', 'a page of machine ids', BYTES_PER_ENTRY, pages],

@@ -136,7 +136,6 @@ export async function composeReader(
     clusters: clusterReader(documents),
     tokens: tokenVerifier(documents, {
       used: tokenUse.used,
-      memoryLimit: memory.acceptedTokens,
       postgresReads: settings.POSTGRES_READS,
     }),
     features: async () => (await parts()).flatMap(({ api }) => api ?? []),

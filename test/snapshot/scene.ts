@@ -257,7 +257,6 @@ function openReader({
     tokens: tokenVerifier(documents, {
       now: options.now,
       ...(options.used && { used: options.used }),
-      memoryLimit: memory.acceptedTokens,
       unknownTokens: {
         perSecond: options.unknownTokens ?? 100,
         perSecondAndAddress: options.unknownTokensPerAddress ?? 10,

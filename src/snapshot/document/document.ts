@@ -7,8 +7,43 @@ export interface Provenance {
   readonly currency?: string | undefined;
 }
 
-export class Document {
+/** One version of a document. */
+export abstract class Document {
   readonly version: number;
+  abstract readonly body: Body | StoredBody;
+  abstract readonly sources: readonly string[];
+  abstract readonly currency: string | undefined;
+  /** JSON: the position of each element in the body. */
+  abstract readonly index: Buffer;
+  /** Bytes in memory, in addition to those of an entry. */
+  abstract readonly size: number;
+
+  constructor(version: number) {
+    this.version = version;
+  }
+
+  /** Copies what the document needs out of a larger reply, which it would otherwise keep in memory. */
+  abstract detach(): void;
+
+  /** Sets the listener for a larger size. */
+  abstract onGrowth(listener: () => void): void;
+
+  /** Returns one element by its key, or undefined. Its bytes are shared with the list. */
+  abstract slice(key: string): EncodedBody | undefined;
+
+  /** Returns the keys of the index. Each call parses it. */
+  keys(): readonly string[] {
+    return this.places().map(([key]) => key);
+  }
+
+  /** Returns the key of each element with its start and end in the body. Each call parses the index. */
+  places(): readonly (readonly [key: string, place: readonly [start: number, end: number]])[] {
+    return JSON.parse(this.index.toString());
+  }
+}
+
+/** A document as the cache or PostgreSQL gave it. */
+export class EncodedDocument extends Document {
   readonly body: Body | StoredBody;
   readonly sources: readonly string[];
   readonly currency: string | undefined;
@@ -27,7 +62,7 @@ export class Document {
     indexAt: number,
     indexEnd: number,
   ) {
-    this.version = version;
+    super(version);
     this.body = body;
     this.sources = sources;
     this.currency = currency;
@@ -37,12 +72,10 @@ export class Document {
     if (body instanceof Body && body.isPlainOnly) body.onCompressed = () => this.#onGrowth?.();
   }
 
-  /** JSON: the position of each element in the body. */
   get index(): Buffer {
     return this.#value.subarray(this.#indexAt, this.#indexEnd);
   }
 
-  /** Copies the value out of a larger reply, which the document would otherwise keep in memory. */
   detach(): void {
     const value = this.#value;
     if (!(this.body instanceof StoredBody) || value.buffer.byteLength <= value.length * 1.25) return;
@@ -52,7 +85,7 @@ export class Document {
     this.body.moveTo(copy);
   }
 
-  /** Bytes of the value and of later codings. */
+  /** The bytes of the value and of later codings. */
   get size(): number {
     const { body } = this;
     const own = body instanceof StoredBody ? 0 : body.identity.length + body.addedBytes;
@@ -63,17 +96,6 @@ export class Document {
     this.#onGrowth = listener;
   }
 
-  /** Returns the keys of the index. Each call parses it. */
-  keys(): readonly string[] {
-    return this.places().map(([key]) => key);
-  }
-
-  /** Returns the key of each element with its start and end in the body. Each call parses the index. */
-  places(): readonly (readonly [key: string, place: readonly [start: number, end: number]])[] {
-    return JSON.parse(this.index.toString());
-  }
-
-  /** Returns one element by its key, or undefined. Its bytes are shared with the list. */
   slice(key: string): EncodedBody | undefined {
     // A text search takes a hundredth of the time of parsing. An entry starts with `["`, which no JSON string contains.
     const entry = `[${JSON.stringify(key)},[`;

@@ -11,7 +11,7 @@
  */
 import { crc32 } from 'node:zlib';
 import { Body, hashOf, SMALL, StoredBody } from './body.ts';
-import { Document, type Provenance } from './document.ts';
+import { type Document, EncodedDocument, type Provenance } from './document.ts';
 import { type DocumentName, documentId } from './keys.ts';
 
 /**
@@ -49,7 +49,7 @@ export function encoding(content: DocumentContent): Encoding {
   const codings = name.kind === 'columns' ? { gzip: undefined, br: undefined } : undefined;
   const body = new Body(identity, hashOf(identity), codings);
   const index = Buffer.from(JSON.stringify([...content.index]));
-  const document = new Document(version, body, content, index, 0, index.length);
+  const document = new EncodedDocument(version, body, content, index, 0, index.length);
   return {
     document,
     async value() {
@@ -135,12 +135,12 @@ export function decodeDocument(name: DocumentName | string, value: Buffer): Docu
   const origin = { sources: head.slice(3), currency: currency || undefined };
   if (gzipAt < value.length || gzipAt - identityAt < SMALL) {
     const body = new StoredBody(value, hash, identityAt, gzipAt, brAt);
-    return new Document(version, body, origin, value, indexAt, identityAt);
+    return new EncodedDocument(version, body, origin, value, indexAt, identityAt);
   }
   // A dump may lack codings, which are then made on demand.
   const body = new Body(Buffer.from(value.subarray(identityAt)), hash, undefined);
   const index = Buffer.from(value.subarray(indexAt, identityAt));
-  return new Document(version, body, origin, index, 0, index.length);
+  return new EncodedDocument(version, body, origin, index, 0, index.length);
 }
 
 /** Returns true for a value in the format of another release. */

@@ -6,12 +6,11 @@
  */
 const STORED = 1 / 2;
 
-/** Relative sizes of the stored parts. `prices` are price histories, `costs` those of clusters, `unknownTokens` are unknown to PostgreSQL. */
+/** Relative sizes of the stored parts. `prices` are price histories, `costs` those of clusters, `unknownTokens` are unknown to PostgreSQL. Tokens in use are documents. */
 const PARTS = {
-  documents: 20,
+  documents: 21,
   responses: 6,
   machineRegions: 3,
-  acceptedTokens: 1,
   unknownTokens: 1,
   prices: 1,
   costs: 2,
@@ -38,9 +37,9 @@ export function memoryBudget(limit: number): MemoryBudget {
 
 /** A document: its objects, its id and its LRU entry. Also the whole cost of a known absence. */
 export const BYTES_PER_DOCUMENT = 1100;
-/** An accepted token, also after memory has evicted its document. */
-export const BYTES_PER_TOKEN = 1600;
+/** A token: its record, its text and its LRU entry. */
+export const BYTES_PER_TOKEN = 800;
 /** A cached response: its head in one coding, target, map entries. */
 export const BYTES_PER_RESPONSE = 1700;
 /** A small entry of an LRU. */
-export const BYTES_PER_ENTRY = 350;
+export const BYTES_PER_ENTRY = 430;

@@ -5,7 +5,7 @@ import { type InvalidationListener, type MaybePromise, Unavailable } from '../do
 import type { Document } from '../document/document.ts';
 import { type CacheKeys, type DocumentName, documentId, FEED_ID } from '../document/keys.ts';
 import { loadTokenVersions } from '../document/load.ts';
-import type { MemoryBudget } from './budget.ts';
+import { BYTES_PER_DOCUMENT, type MemoryBudget } from './budget.ts';
 import type { CacheCommands } from './cache.ts';
 import { Freshness, later } from './freshness.ts';
 import { CurrentLineage } from './lineage.ts';
@@ -15,7 +15,6 @@ import { Consistency, DocumentMemory, type DumpContent, type DumpedDocument } fr
 import type { ReadOptions, Reads } from './postgres-reads.ts';
 import {
   CacheTier,
-  type DocumentListener,
   type DocumentTier,
   type LookUp,
   PostgresTier,
@@ -23,6 +22,7 @@ import {
   type TieredResult,
   type Wanted,
 } from './tiers.ts';
+import { TOKEN, TokenDocument, TokenMemory } from './token-memory.ts';
 
 /** Receives each publication, also of a feed position, and each change of lineage. */
 export interface PublicationListener {
@@ -56,7 +56,6 @@ const READS_AT_MOST = 3;
 
 /** Tokens of one comparison: 0.2 to 0.4 ms of the event loop. */
 const TOKENS_AT_ONCE = 100;
-const TOKEN = documentId({ kind: 'token', hash: '' });
 const REGION = 'region:';
 
 /** The dump of an earlier process. */
@@ -81,7 +80,11 @@ export class Documents {
   readonly #flights = new Map<string, Flight>();
   readonly #reads: Reads;
   readonly #freshness: Freshness;
-  readonly #memory: DocumentMemory;
+  readonly tokens: TokenMemory;
+  /** Documents in memory, all but tokens. */
+  readonly #others: DocumentMemory;
+  /** Bytes that the search takes from those of documents. */
+  #reserved = 0;
   readonly #tiers: Tiers;
   readonly #machineRegions: MachineRegions;
   readonly #lineage: CurrentLineage;
@@ -104,16 +107,17 @@ export class Documents {
         for (const listener of this.#listeners) listener.onFreshness();
       },
     });
-    this.#memory = new DocumentMemory({
+    const shared = {
       rules: this.#rules,
       freshness: this.#freshness,
       memoryLimit: memory.documents,
-      unknownTokensLimit: memory.unknownTokens,
-      onInvalidate: (id) => {
+      onInvalidate: (id: string) => {
         for (const listener of this.#listeners) listener.onInvalidate(id);
       },
-    });
-    this.#tiers = new Tiers(options, this.#memory);
+    };
+    this.tokens = new TokenMemory({ ...shared, unknownTokensLimit: memory.unknownTokens });
+    this.#others = new DocumentMemory({ ...shared, bytesPerEntry: BYTES_PER_DOCUMENT });
+    this.#tiers = new Tiers(options);
     const memoryLimit = memory.machineRegions;
     this.#machineRegions = new MachineRegions({ link, postgres: reads, now, memoryLimit });
     this.#lineage = new CurrentLineage({
@@ -131,7 +135,7 @@ export class Documents {
 
   /** Returns the document if memory may answer with it. No I/O. @param id of the name */
   getFresh(name: DocumentName, id: string = documentId(name)): Document | undefined {
-    return this.#memory.getFresh(id, name.kind)?.document;
+    return this.#memoryOf(id).getFresh(id, name.kind)?.document;
   }
 
   /**
@@ -141,11 +145,12 @@ export class Documents {
    */
   get(name: DocumentName, lookUp?: LookUp): MaybePromise<TieredResult> {
     const id = documentId(name);
-    const fresh = this.#memory.getFresh(id, name.kind);
+    const memory = this.#memoryOf(id);
+    const fresh = memory.getFresh(id, name.kind);
     if (fresh) {
       const { document } = fresh;
       const invalidatedBy = this.linked ? id : undefined;
-      return { document, tier: 'memory', asOf: this.#memory.asOf(id), invalidatedBy };
+      return { document, tier: 'memory', asOf: memory.asOf(id), invalidatedBy };
     }
     return this.#fly(id, 0, (flight) => this.#withoutDelay(this.#read(name, id, flight, lookUp), name, id));
   }
@@ -188,7 +193,7 @@ export class Documents {
 
   /** So a revoked token is refused after the pause between two comparisons, also if no publisher reaches the cache. */
   async #compareTokens(): Promise<void> {
-    const used = [...this.#memory.takeUsedTokens()];
+    const used = [...this.tokens.takeUsed()];
     for (let from = 0; from < used.length; from += TOKENS_AT_ONCE)
       await this.#compareSome(new Map(used.slice(from, from + TOKENS_AT_ONCE)));
   }
@@ -201,9 +206,9 @@ export class Documents {
     for (const [hash, version] of stored) {
       const id = TOKEN + hash;
       if (version > (used.get(id) ?? version)) {
-        this.#memory.onNewerToken(id, version);
+        this.tokens.onNewer(id, version);
         this.#onPublished(id, version);
-      } else this.#memory.confirm(id, version, at);
+      } else this.tokens.confirm(id, version, at);
     }
   }
 
@@ -217,7 +222,19 @@ export class Documents {
   }
 
   reserve(bytes: number): void {
-    this.#memory.resize(this.#options.memory.documents - bytes);
+    this.#reserved = bytes;
+    this.#divide();
+  }
+
+  /** Divides the bytes between tokens, which get what they need up to a half, and all other documents. */
+  #divide(): void {
+    const bytes = this.#options.memory.documents - this.#reserved;
+    this.tokens.resize(bytes / 2);
+    this.#others.resize(bytes - this.tokens.size);
+  }
+
+  #memoryOf(id: string): DocumentMemory {
+    return id.startsWith(TOKEN) ? this.tokens : this.#others;
   }
 
   #invalidateAll(): void {
@@ -226,7 +243,7 @@ export class Documents {
 
   /** Returns the time that a document in memory states now. */
   asOf(id: string): string | undefined {
-    return this.#memory.asOf(id);
+    return this.#memoryOf(id).asOf(id);
   }
 
   get freshness(): Pick<Freshness, 'begin' | 'confirmed' | 'sourceAt'> {
@@ -239,7 +256,7 @@ export class Documents {
   }
 
   get memorySize(): number {
-    return this.#memory.size;
+    return this.tokens.size + this.#others.size;
   }
 
   /**
@@ -247,10 +264,10 @@ export class Documents {
    * slow PostgreSQL may know that it is revoked.
    */
   #withoutDelay(reading: Promise<TieredResult>, name: DocumentName, id: string): Promise<TieredResult> {
-    if (name.kind === 'token' || !this.#memory.getAny(id)) return reading;
+    if (name.kind === 'token' || !this.#others.getAny(id)) return reading;
     const { promise, resolve } = Promise.withResolvers<TieredResult>();
     const timer = setTimeout(() => {
-      const recalled = this.#memory.recallOwn({ id, name });
+      const recalled = this.#others.recallOwn({ id, name });
       if (recalled) resolve(recalled);
     }, WITHOUT_MEMORY_MS);
     return Promise.race([reading, promise]).finally(() => clearTimeout(timer));
@@ -258,6 +275,7 @@ export class Documents {
 
   /** Reads through the tiers, and again if a newer version or another lineage came during the read. */
   async #read(name: DocumentName, id: string, flight: Flight, lookUp?: LookUp): Promise<TieredResult> {
+    const memory = this.#memoryOf(id);
     try {
       for (let reads = 1; ; reads++) {
         const isLast = reads === READS_AT_MOST;
@@ -266,19 +284,19 @@ export class Documents {
         const begun = name.kind === 'token' ? this.#freshness.known : this.#freshness.begin();
         const stamps = begun instanceof Promise ? await begun : begun;
         const began = this.#rules.now();
-        const { document: cached, version } = this.#memory.known(id);
+        const { document: cached, version } = memory.known(id);
         const atLeast = Math.max(version, flight.announced);
         // After a change of lineage all known tokens are looked up at the same time.
-        const limits = this.#memory.wasKnown(id) ? undefined : lookUp;
+        const limits = this.tokens.wasKnown(id) ? undefined : lookUp;
         const wanted = { keys, name, id, cached, atLeast, stamps, lookUp: limits };
         let found: TieredResult;
         try {
-          found = await this.#tiers.read(wanted);
+          found = inMemoryForm(id, await this.#tiers.read(wanted));
           if (found.isOfPostgres) await this.#lineage.confirm(true);
           this.#rules.checkAge(name.kind, found, began);
         } catch (error) {
           if (!(error instanceof Unavailable) || keys !== this.#lineage.keys) throw error;
-          const recalled = this.#memory.recall(wanted);
+          const recalled = memory.recall(wanted);
           if (!recalled) throw error;
           return recalled;
         }
@@ -288,8 +306,11 @@ export class Documents {
         if (isReplaced || (isOvertaken && !isLast)) continue;
         // The same document as before keeps its time.
         if (cached && found.document === cached)
-          found = { ...found, asOf: later(found.asOf, this.#memory.asOf(id)) };
-        this.#tiers.onServed(wanted, this.#rules.served(found, began, isOvertaken));
+          found = { ...found, asOf: later(found.asOf, memory.asOf(id)) };
+        const served = this.#rules.served(found, began, isOvertaken);
+        memory.onServed(wanted, served);
+        this.#tiers.onServed(wanted, served);
+        if (memory === this.tokens) this.#divide();
         return found;
       }
     } finally {
@@ -307,10 +328,12 @@ export class Documents {
 
   /** Yields documents of this lineage. After a change, memory has those of another one. */
   *#dumpOf(keys: CacheKeys): Generator<DumpedDocument> {
-    for (const each of this.#memory.dump()) {
-      if (keys !== this.#lineage.keys) return;
-      yield each;
-    }
+    // Without its token no client gets an answer, so tokens are the last that a full file omits.
+    for (const memory of [this.tokens, this.#others])
+      for (const each of memory.dump()) {
+        if (keys !== this.#lineage.keys) return;
+        yield each;
+      }
   }
 
   /** Inserts documents of an earlier process. They answer while neither the cache nor Postgres does. */
@@ -329,7 +352,11 @@ export class Documents {
       logger.warn('the dump in SNAPSHOT_DIR is ignored: it is of another database');
       return;
     }
-    const documents = this.#memory.insertRecalled(dump.documents);
+    const isToken = ({ id }: DumpedDocument) => this.#memoryOf(id) === this.tokens;
+    const tokens = this.tokens.insertRecalled(dump.documents.filter(isToken));
+    this.#divide();
+    const others = this.#others.insertRecalled(dump.documents.filter((each) => !isToken(each)));
+    const documents = tokens + others;
     if (documents === 0 && dump.documents.length > 0)
       logger.warn('the dump in SNAPSHOT_DIR is ignored: its documents are too old');
     for (const { id, document } of dump.documents)
@@ -339,6 +366,9 @@ export class Documents {
 
   #follow(keys: CacheKeys, isLost: boolean): void {
     const { link } = this.#options;
+    this.tokens.onLineage();
+    this.#others.onLineage();
+    this.#divide();
     this.#tiers.onLineage(keys.lineage);
     // Another lineage has other versions.
     for (const flight of this.#flights.values()) flight.announced = 0;
@@ -370,6 +400,7 @@ export class Documents {
     if (id !== FEED_ID) {
       const flight = this.#flights.get(id);
       if (flight) flight.announced = Math.max(flight.announced, version);
+      this.#memoryOf(id).onPublished(id, version);
       this.#tiers.onPublished(id, version);
     }
     for (const listener of this.#publicationListeners) listener.onPublished(id, version);
@@ -377,13 +408,19 @@ export class Documents {
   }
 }
 
+/** Returns a result with the form of its document that memory stores. */
+function inMemoryForm(id: string, found: TieredResult): TieredResult {
+  const { document } = found;
+  if (!document || document instanceof TokenDocument || !id.startsWith(TOKEN)) return found;
+  return { ...found, document: new TokenDocument(id, document) };
+}
+
 /** The tiers below memory: cache and Postgres. */
 class Tiers {
   readonly #cache: CacheTier;
   readonly #postgres: DocumentTier;
-  readonly #listeners: readonly DocumentListener[];
 
-  constructor({ link, postgres, logger, onUnusable }: DocumentsOptions, memory: DocumentMemory) {
+  constructor({ link, postgres, logger, onUnusable }: DocumentsOptions) {
     const onUnusableValue = (name: DocumentName) => {
       onUnusable?.(name.kind);
       logger.warn({ document: documentId(name) }, 'a value in the cache cannot be used; it is replaced');
@@ -392,7 +429,6 @@ class Tiers {
     this.#cache = new CacheTier(link, onUnusableValue);
     const writeBack = commands.writeBack.bind(commands);
     this.#postgres = postgres.tier?.(writeBack) ?? new PostgresTier(postgres.reads, writeBack);
-    this.#listeners = [memory, this.#postgres];
   }
 
   /**
@@ -416,14 +452,14 @@ class Tiers {
   }
 
   onPublished(id: string, version: number): void {
-    for (const each of this.#listeners) each.onPublished?.(id, version);
+    this.#postgres.onPublished?.(id, version);
   }
 
   onServed(wanted: Wanted, served: Served): void {
-    for (const each of this.#listeners) each.onServed?.(wanted, served);
+    this.#postgres.onServed?.(wanted, served);
   }
 
   onLineage(lineage: string): void {
-    for (const each of this.#listeners) each.onLineage?.(lineage);
+    this.#postgres.onLineage?.(lineage);
   }
 }

@@ -1,15 +1,13 @@
 import { LRUCache } from 'lru-cache';
 import { inSlices } from '../../domain/event-loop.ts';
-import { lruOfEntries } from '../../domain/lru.ts';
 import { Unavailable } from '../document/answer.ts';
 import type { Document } from '../document/document.ts';
 import type { DocumentName } from '../document/keys.ts';
-import { BYTES_PER_DOCUMENT, BYTES_PER_ENTRY } from './budget.ts';
 import type { Freshness, ReadAt } from './freshness.ts';
 import type { CacheLink } from './link.ts';
 import type { DocumentListener, Served, TieredResult, Wanted } from './tiers.ts';
 
-type Kind = DocumentName['kind'];
+export type Kind = DocumentName['kind'];
 
 /** The epoch of a document with a newer announced version. The link never has this epoch. */
 const OUTDATED = 0;
@@ -138,16 +136,11 @@ export interface DocumentMemoryOptions {
   readonly rules: Consistency;
   readonly freshness: Pick<Freshness, 'timeOf'>;
   readonly memoryLimit: number;
-  /** Bytes for unknown tokens. With separate bytes, guesses evict no document. */
-  readonly unknownTokensLimit: number;
+  /** Bytes of an entry in addition to those of its document. Also the whole cost of a known absence. */
+  readonly bytesPerEntry: number;
   /** Called when a document ends to be current: replaced, outdated or evicted. */
   readonly onInvalidate: (id: string) => void;
 }
-
-const sizeOf = ({ document }: Entry): number => (document?.size ?? 0) + BYTES_PER_DOCUMENT;
-
-/** Revocations at the same time that no worker could publish. */
-const NEWER_TOKENS = 10_000;
 
 /** Bytes of memory for each note. A note takes 13. */
 const BYTES_PER_NOTE = 4096;
@@ -253,14 +246,7 @@ export class DocumentMemory implements DocumentListener {
   #evicting: Promise<void> | undefined;
   /** Of the documents. A walk through the LRU has no place to go on from after a pause. */
   readonly #ids = new Set<string>();
-  readonly #unknownTokens: LRUCache<string, Entry>;
   readonly #notes: Notes;
-  /** Tokens of a former lineage that were not read since. */
-  readonly #formerTokens = new Set<string>();
-  /** Tokens that requests used since `takeUsedTokens`, also those that memory has not stored, with the version that was served. */
-  #usedTokens = new Map<string, number>();
-  /** Newer versions of tokens than their entries told: the cache may lack them. Eviction of documents does not forget a revocation. */
-  readonly #newerTokens = lruOfEntries<string, number>(NEWER_TOKENS);
   #isResizing = false;
 
   constructor(options: DocumentMemoryOptions) {
@@ -268,19 +254,23 @@ export class DocumentMemory implements DocumentListener {
     this.#limit = Math.max(1, Math.floor(options.memoryLimit));
     this.#documents = new LRUCache({
       maxSize: this.#limit,
-      sizeCalculation: sizeOf,
+      sizeCalculation: (entry) => this.#sizeOf(entry),
       dispose: (entry, id, reason) => {
         if (reason !== 'set') this.#ids.delete(id);
+        if (entry.document) this.onRemoved(entry.document);
         if (reason === 'evict') this.#notes.noteEvicted(id, newestOf(entry));
         if (!this.#isResizing) options.onInvalidate(id);
       },
     });
     this.#notes = new Notes(this.#limit);
-    this.#unknownTokens = new LRUCache({
-      maxSize: Math.max(16 * BYTES_PER_ENTRY, Math.floor(options.unknownTokensLimit)),
-      sizeCalculation: () => BYTES_PER_ENTRY,
-    });
   }
+
+  #sizeOf({ document }: Pick<Entry, 'document'>): number {
+    return (document?.size ?? 0) + this.#options.bytesPerEntry;
+  }
+
+  /** Called with each document that leaves memory, or is replaced. */
+  protected onRemoved(_document: Document): void {}
 
   /** Sets the limit in bytes, at most that of the options. The documents that were used last stay. */
   resize(bytes: number): void {
@@ -305,7 +295,7 @@ export class DocumentMemory implements DocumentListener {
 
   #insert(id: string, entry: Entry): void {
     // The LRU does the same at its own limit: such a document would evict all others.
-    if (sizeOf(entry) > this.#limit) {
+    if (this.#sizeOf(entry) > this.#limit) {
       this.#documents.delete(id);
       this.#notes.note(id, newestOf(entry));
     } else {
@@ -322,22 +312,10 @@ export class DocumentMemory implements DocumentListener {
 
   /** Returns the entry if it is current; undefined if the document has to be read or compared. */
   getFresh(id: string, kind: Kind): { readonly document: Document | undefined } | undefined {
-    const entry = this.#documents.get(id) ?? (kind === 'token' ? this.#unknownTokens.get(id) : undefined);
-    if (!entry || !this.#options.rules.isCurrent(entry, kind, entry.document !== undefined)) return undefined;
-    if (kind === 'token' && entry.document) this.#usedTokens.set(id, entry.document.version);
-    return entry;
-  }
-
-  /** Returns the tokens that were used since the last call, with the version that was served. */
-  takeUsedTokens(): ReadonlyMap<string, number> {
-    const used = this.#usedTokens;
-    this.#usedTokens = new Map();
-    return used;
-  }
-
-  /** Notes that Postgres has a newer version of a token than the one that was served. */
-  onNewerToken(id: string, version: number): void {
-    this.#newerTokens.set(id, version);
+    const entry = this.#documents.get(id);
+    return entry && this.#options.rules.isCurrent(entry, kind, entry.document !== undefined)
+      ? entry
+      : undefined;
   }
 
   /** Notes that Postgres had this version at this time (ms). */
@@ -366,7 +344,7 @@ export class DocumentMemory implements DocumentListener {
     const entry = this.#documents.peek(id);
     return entry
       ? { document: entry.document, version: newestOf(entry) }
-      : { document: undefined, version: Math.max(this.#notes.version(id), this.#newerTokens.get(id) ?? 0) };
+      : { document: undefined, version: this.#notes.version(id) };
   }
 
   /** Returns a document that was served before, if it is young enough. */
@@ -414,26 +392,14 @@ export class DocumentMemory implements DocumentListener {
   onServed({ id, name }: Pick<Wanted, 'id' | 'name'>, served: Served): void {
     if (name.kind === 'columns') return;
     const { document, epoch, at, asOf } = served;
-    const entry: Entry = { document, epoch, at, asOf };
-    if (name.kind === 'token') {
-      this.#formerTokens.delete(id);
-      if (!document) {
-        this.#documents.delete(id);
-        this.#unknownTokens.set(id, entry);
-        return;
-      }
-      this.#unknownTokens.delete(id);
-      this.#usedTokens.set(id, document.version);
-    }
-    if (document && this.#wouldEvict(id, served, document) && !this.#notes.noteRead(id, document.version))
-      return;
-    this.#store(id, entry);
+    if (document && this.#wouldEvict(id, served) && !this.#notes.noteRead(id, document.version)) return;
+    this.#store(id, { document, epoch, at, asOf });
   }
 
   /** Returns true for a document that would evict others, and that the cache gives again. */
-  #wouldEvict(id: string, { isOfCache }: Served, { size }: Document): boolean {
-    if (!isOfCache || this.#documents.has(id)) return false;
-    return this.#documents.calculatedSize + size + BYTES_PER_DOCUMENT > this.#limit;
+  #wouldEvict(id: string, served: Served): boolean {
+    if (!served.isOfCache || this.#documents.has(id)) return false;
+    return this.#documents.calculatedSize + this.#sizeOf(served) > this.#limit;
   }
 
   #store(id: string, entry: Entry): void {
@@ -442,14 +408,16 @@ export class DocumentMemory implements DocumentListener {
     document?.onGrowth(() => this.#resize(id, document));
   }
 
-  /** Returns true for a token of a former lineage: its lookup is no guess. */
-  wasKnown(id: string): boolean {
-    return this.#formerTokens.has(id);
+  protected delete(id: string): void {
+    this.#documents.delete(id);
+  }
+
+  protected ids(): Iterable<string> {
+    return this.#ids;
   }
 
   /** Notes an announced version. An older document then answers only if no other tier does. */
   onPublished(id: string, version: number): void {
-    this.#unknownTokens.delete(id);
     const entry = this.#documents.peek(id);
     if (!entry) {
       if (this.#notes.version(id) > 0) this.#notes.note(id, version);
@@ -463,13 +431,10 @@ export class DocumentMemory implements DocumentListener {
     this.#options.onInvalidate(id);
   }
 
-  /** Forgets the documents of a former lineage, but remembers its tokens. */
+  /** Forgets the documents of a former lineage. */
   onLineage(): void {
-    for (const id of this.#documents.keys()) if (id.startsWith('token:')) this.#formerTokens.add(id);
     this.#documents.clear();
-    this.#unknownTokens.clear();
     this.#notes.clear();
-    this.#newerTokens.clear();
   }
 
   /** Inserts the entry again: the LRU reads a size only then. */

@@ -1,22 +1,11 @@
 import { steadyNow } from '../../domain/clock.ts';
 import { lruOfEntries } from '../../domain/lru.ts';
-import { type Grant, SCOPES } from '../../domain/scope.ts';
+import type { Grant } from '../../domain/scope.ts';
 import { hashToken, isWellFormedToken } from '../../domain/token.ts';
 import { type TokenReader, Unavailable, whenThere } from '../document/answer.ts';
-import type { TokenRecord } from '../document/build.ts';
-import type { Document } from '../document/document.ts';
-import { type DocumentName, documentId } from '../document/keys.ts';
-import { BYTES_PER_TOKEN } from './budget.ts';
 import type { Documents } from './documents.ts';
 import { POSTGRES_DEADLINE_MS, Semaphore, WAITING } from './postgres-reads.ts';
-
-interface AcceptedToken {
-  readonly name: DocumentName;
-  readonly id: string;
-  readonly document: Document;
-  readonly record: TokenRecord;
-  readonly grant: Grant;
-}
+import { TokenDocument } from './token-memory.ts';
 
 const UNKNOWN_TOKENS: UnknownTokenLimits = { perSecond: 100, perSecondAndAddress: 10 };
 
@@ -24,19 +13,13 @@ export interface TokenVerifierOptions {
   readonly now?: (() => number) | undefined;
   /** Called with the token of each accepted request; it must be cheap. */
   readonly used?: (tokenId: number) => void;
-  readonly memoryLimit: number;
   readonly unknownTokens?: UnknownTokenLimits;
   readonly postgresReads: number;
   /** Milliseconds for a lookup, the wait for its turn included. */
   readonly postgresDeadlineMs?: number | undefined;
 }
 
-/**
- * Verifies tokens. The record of a token is a document: a revocation is a new version, and arrives as a new price does.
- *
- * Accepted tokens are cached by their text, which saves a SHA-256 at each request. An entry is valid only while memory has
- * its document, and that is current.
- */
+/** Verifies tokens. The record of a token is a document: a revocation is a new version, and arrives as a new price does. */
 export function tokenVerifier(documents: Documents, options: TokenVerifierOptions): TokenReader {
   const {
     now = Date.now,
@@ -48,20 +31,17 @@ export function tokenVerifier(documents: Documents, options: TokenVerifierOption
   const unknownTokens = new UnknownTokens(options.unknownTokens ?? UNKNOWN_TOKENS, age);
   const atOnce = Math.ceil(postgresReads / 4);
   const lookUps = new Semaphore({ atOnce, waitingAtMost: atOnce * WAITING, deadlineMs });
-  // Cleared when full: a new entry costs a SHA-256, and the order of an LRU as much at each request.
-  const accepted = new Map<string, AcceptedToken>();
-  const acceptedAtMost = Math.max(16, Math.floor(options.memoryLimit / BYTES_PER_TOKEN));
 
-  function grantOf({ record, grant }: AcceptedToken): Grant | undefined {
-    if (record.revoked || (record.expiresAt !== null && record.expiresAt <= now())) return undefined;
+  function grantOf({ isRevoked, expiresAt, grant }: TokenDocument): Grant | undefined {
+    if (isRevoked || (expiresAt !== null && expiresAt <= now())) return undefined;
     used?.(grant.tokenId);
     return grant;
   }
 
   return {
     verify(token, address) {
-      const known = accepted.get(token);
-      if (known && documents.getFresh(known.name, known.id) === known.document) return grantOf(known);
+      const known = documents.tokens.find(token);
+      if (known) return grantOf(known);
       if (!isWellFormedToken(token)) return undefined;
       const name = { kind: 'token', hash: hashToken(token) } as const;
       const found = documents.get(name, async (read) => {
@@ -69,26 +49,14 @@ export function tokenVerifier(documents: Documents, options: TokenVerifierOption
         unknownTokens.check(caller);
         return lookUps.run(() => unknownTokens.run(caller, read));
       });
-      return whenThere(found, ({ document, tier }) => {
-        if (!document) return undefined;
-        const entry = acceptedToken(name, document);
-        const grant = grantOf(entry);
-        // Only a document that memory has stays valid.
-        if (grant && tier === 'memory') {
-          if (accepted.size >= acceptedAtMost) accepted.clear();
-          accepted.set(token, entry);
-        }
+      return whenThere(found, ({ document }) => {
+        if (!(document instanceof TokenDocument)) return undefined;
+        const grant = grantOf(document);
+        if (grant) documents.tokens.accept(document, token);
         return grant;
       });
     },
   };
-}
-
-function acceptedToken(name: DocumentName, document: Document): AcceptedToken {
-  const record = JSON.parse(document.body.identity.toString()) as TokenRecord;
-  const { id: tokenId, organizationId } = record;
-  const scopes = SCOPES.filter((scope) => record.scopes.includes(scope));
-  return { name, id: documentId(name), document, record, grant: { tokenId, organizationId, scopes } };
 }
 
 /** Limits of lookups of unknown tokens in PostgreSQL. */

@@ -130,7 +130,6 @@ async function requestAll(limit: number): Promise<() => number> {
     clusters: clusterReader(documents),
     features: async () => [searchApi(searchAnswers(market))],
     tokens: tokenVerifier(documents, {
-      memoryLimit: memory.acceptedTokens,
       unknownTokens: { perSecond: 100, perSecondAndAddress: 10 },
       postgresReads: 1,
     }),

@@ -6,7 +6,7 @@ import {
   encodeLoaded,
   encoding,
 } from '../../../src/snapshot/document/format.ts';
-import { type DocumentName, documentId } from '../../../src/snapshot/document/keys.ts';
+import { BYTES_PER_DOCUMENT } from '../../../src/snapshot/read/budget.ts';
 import { Consistency, DocumentMemory } from '../../../src/snapshot/read/memory.ts';
 
 const READ = { epoch: 1, at: 0 };
@@ -22,7 +22,7 @@ function memoryOf(memoryLimit: number) {
     }),
     freshness: { timeOf: () => undefined },
     memoryLimit,
-    unknownTokensLimit: 10_000,
+    bytesPerEntry: BYTES_PER_DOCUMENT,
     onInvalidate: (id) => invalidated.push(id),
   });
   const serve = (id: string, document: Document, isOfCache = false) =>
@@ -176,20 +176,6 @@ describe('a full memory', () => {
     expect(memory.getFresh('region:2', 'region')?.document?.version).toBe(2);
     serve('region:3', plainDocument(40_000));
     expect(isStored('region:3')).toBe(true);
-  });
-
-  it('stores a token at its second read, and gives it to the comparison from the first one', () => {
-    const { memory } = fullMemory();
-    const name: DocumentName = { kind: 'token', hash: 'abc' };
-    const id = documentId(name);
-    const read = () =>
-      memory.onServed({ id, name }, { document: plainDocument(40_000), ...READ, isOfCache: true });
-    read();
-    expect(memory.getFresh(id, 'token')).toBeUndefined();
-    expect([...memory.takeUsedTokens()]).toEqual([[id, 1]]);
-    read();
-    expect(memory.getFresh(id, 'token')).toBeDefined();
-    expect([...memory.takeUsedTokens()]).toEqual([[id, 1]]);
   });
 
   it('knows the version of a document that it has not stored, and newer announced ones, within a lineage', () => {
