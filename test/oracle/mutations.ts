@@ -15,7 +15,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'a revoked token is accepted',
     file: 'src/snapshot/read/tokens.ts',
-    find: 'record.revoked ||',
+    find: 'isRevoked ||',
     replace: '',
   },
   {
@@ -79,8 +79,8 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'prices lose their last digits',
-    file: 'src/snapshot/document/load.ts',
-    find: 'price: Number(price), ramUnit',
-    replace: 'price: Math.fround(Number(price)), ramUnit',
+    file: 'src/snapshot/document/build.ts',
+    find: 'price, ram_unit: ramUnit',
+    replace: 'price: Math.fround(price), ram_unit: ramUnit',
   },
 ];
