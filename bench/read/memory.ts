@@ -13,9 +13,10 @@ import {
   BYTES_PER_RESPONSE,
   BYTES_PER_TOKEN,
 } from '../../src/snapshot/read/budget.ts';
+import { Consistency } from '../../src/snapshot/read/consistency.ts';
 import type { CacheLink } from '../../src/snapshot/read/link.ts';
 import { MachineRegions } from '../../src/snapshot/read/machine-regions.ts';
-import { Consistency, DocumentMemory } from '../../src/snapshot/read/memory.ts';
+import { DocumentMemory } from '../../src/snapshot/read/memory.ts';
 import type { PostgresReads } from '../../src/snapshot/read/postgres-reads.ts';
 import { TokenDocument, TokenMemory } from '../../src/snapshot/read/token-memory.ts';
 import type { Bar } from '../support/bar.ts';
@@ -121,7 +122,7 @@ async function unknownTokens() {
 }
 
 async function responses() {
-  const entries = new ResponseCache({ linked: true, onInvalidate() {} }, 1e9);
+  const entries = new ResponseCache({ linked: true, addInvalidationListener() {} }, 1e9);
   const list = Buffer.alloc(COUNT * 200, 'x');
   for (let i = 0; i < COUNT; i++) {
     const identity = list.subarray(i * 200, i * 200 + 200);

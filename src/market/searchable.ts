@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import { steadyNow, withTimeout } from '../domain/clock.ts';
 import { type MaybePromise, type Tier, Unavailable } from '../snapshot/document/answer.ts';
+import { UNLINKED_MAX_AGE_MS } from '../snapshot/read/consistency.ts';
 import type { Documents } from '../snapshot/read/documents.ts';
 import { boundedBy, later, merged, NO_STAMPS, type Stamps, timeBy } from '../snapshot/read/freshness.ts';
 import type { CacheLink } from '../snapshot/read/link.ts';
-import { UNLINKED_MAX_AGE_MS } from '../snapshot/read/memory.ts';
 import { type CatalogueIndex, emptyIndex, indexBytes } from './catalogue-index.ts';
 import { listedRegions, mergeRegions, SearchUnavailable, storedVersions, TooLarge } from './read-regions.ts';
 
@@ -70,7 +70,7 @@ export class Searchable {
   constructor(options: SearchableOptions) {
     this.#options = options;
     this.#now = options.now ?? steadyNow;
-    options.documents.onPublished({
+    options.documents.addPublicationListener({
       onPublished: (id, version) => this.#onPublished(id, version),
       onLineage: () => this.#clear(),
     });

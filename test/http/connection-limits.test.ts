@@ -93,7 +93,7 @@ describe('a connection without an accepted token', () => {
         throw new Unavailable('nothing answers');
       },
     };
-    const responses = new ResponseCache({ linked: true, onInvalidate: () => {} }, 1_000_000);
+    const responses = new ResponseCache({ linked: true, addInvalidationListener: () => {} }, 1_000_000);
     const heads: string[] = [];
     for (const given of [{ responses }, {}]) {
       await using served = await serve({ strangerIdleMs: 3000 }, { ...given, tokens });

@@ -54,7 +54,7 @@ it.each([
       return undefined;
     },
   };
-  const responses = new ResponseCache({ linked: true, onInvalidate: () => {} }, 1_000_000);
+  const responses = new ResponseCache({ linked: true, addInvalidationListener: () => {} }, 1_000_000);
   await using api = await testApi({ logger, tokens, responses, inLogContext });
   const port = await listen(api.app);
   const headers = { authorization: `Bearer ${token}`, connection: 'close' };

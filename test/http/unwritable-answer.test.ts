@@ -16,7 +16,7 @@ const answer: Answer = {
 };
 
 it('an answer with an invalid header is a 500 each time, and is never cached', async () => {
-  const responses = new ResponseCache({ linked: true, onInvalidate() {} }, 100_000);
+  const responses = new ResponseCache({ linked: true, addInvalidationListener() {} }, 100_000);
   await using api = await testApi({
     clusters: { clusters: () => answer, cluster: () => undefined },
     responses,

@@ -105,7 +105,7 @@ it('states no later time while a newer version cannot be read', async () => {
   expect((await search(reader)).asOf).toBe('2026-02-02T00:00:00.000Z');
   await database.refuse();
   const received = Promise.withResolvers<void>();
-  reader.documents.onPublished({ onPublished: () => received.resolve(), onLineage: () => {} });
+  reader.documents.addPublicationListener({ onPublished: () => received.resolve(), onLineage: () => {} });
   await announceRejected(scene.cache, scene.keys, { kind: 'columns', regionId: region }, 99);
   await received.promise;
   const stamp = 'catalogue 2026-03-03T00:00:00.000Z';

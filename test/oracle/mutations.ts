@@ -45,7 +45,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'memory answers without confirmation',
-    file: 'src/snapshot/read/memory.ts',
+    file: 'src/snapshot/read/consistency.ts',
     find: 'return now() - this.confirmedAt(read) <= maxAge;',
     replace: 'return true;',
   },

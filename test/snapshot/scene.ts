@@ -118,7 +118,7 @@ function barrierOf(documents: Documents, link: CacheLink, redisUrl: string) {
   const seen = new Set<string>();
   let writer: RedisClient | undefined;
   let barriers = 0;
-  documents.onPublished({ onPublished: (id) => seen.add(id), onLineage: () => {} });
+  documents.addPublicationListener({ onPublished: (id) => seen.add(id), onLineage: () => {} });
   return {
     async caughtUp() {
       writer ??= withFence(openRedis(redisUrl, 'publisher', () => {}));
@@ -232,7 +232,7 @@ function openReader({
   const memoryLimit = memory.costs;
   const costs = costsReader({ documents, catalogue: searchable, books, memoryLimit, now: options.now });
   const prices = listPrices({ documents, catalogue: searchable });
-  documents.onPublished({
+  documents.addPublicationListener({
     onPublished(id, position) {
       if (id === FEED_ID) feed.advanceTo(position);
     },

@@ -49,7 +49,7 @@ export function readFeed(context: ReaderContext): ReaderPart {
     isLinked: () => link.linked,
   });
   closing.defer(() => feed[Symbol.dispose]());
-  documents.onPublished({
+  documents.addPublicationListener({
     onPublished(id, position) {
       if (id === FEED_ID) feed.advanceTo(position);
     },

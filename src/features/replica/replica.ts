@@ -4,11 +4,11 @@ import { Unavailable } from '../../snapshot/document/answer.ts';
 import type { Document } from '../../snapshot/document/document.ts';
 import { encoding } from '../../snapshot/document/format.ts';
 import { loadContent, loadFreshness, loadVersion } from '../../snapshot/document/load.ts';
-import type { PostgresSource } from '../../snapshot/read/documents.ts';
 import { NO_STAMPS, timeBy } from '../../snapshot/read/freshness.ts';
 import { type PostgresReads, SemaphoreFull } from '../../snapshot/read/postgres-reads.ts';
 import {
   type DocumentTier,
+  type PostgresSource,
   PostgresTier,
   type Served,
   type TieredResult,

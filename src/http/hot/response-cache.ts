@@ -30,7 +30,7 @@ type Entries = Entry | Map<number, Entry>;
 interface CachedDocuments {
   /** True while every change arrives as an invalidation. */
   readonly linked: boolean;
-  onInvalidate(listener: InvalidationListener): void;
+  addInvalidationListener(listener: InvalidationListener): void;
 }
 
 /**
@@ -51,7 +51,7 @@ export class ResponseCache {
   constructor(documents: CachedDocuments, memoryLimit: number) {
     this.#documents = documents;
     this.#memoryLimit = memoryLimit;
-    documents.onInvalidate({
+    documents.addInvalidationListener({
       onInvalidate: (documentId) => {
         for (const entry of this.#byDocument.get(documentId) ?? []) this.#delete(entry);
       },

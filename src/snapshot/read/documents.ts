@@ -1,4 +1,3 @@
-import type { Logger } from 'pino';
 import type { Sql } from '../../db/connection/connect.ts';
 import { steadyNow } from '../../domain/clock.ts';
 import { type InvalidationListener, type MaybePromise, Unavailable } from '../document/answer.ts';
@@ -6,22 +5,13 @@ import type { Document } from '../document/document.ts';
 import { type CacheKeys, type DocumentName, documentId, FEED_ID } from '../document/keys.ts';
 import { loadTokenVersions } from '../document/load.ts';
 import { BYTES_PER_DOCUMENT, type MemoryBudget } from './budget.ts';
-import type { CacheCommands } from './cache.ts';
+import { Consistency } from './consistency.ts';
 import { Freshness, later } from './freshness.ts';
 import { CurrentLineage } from './lineage.ts';
-import type { CacheLink } from './link.ts';
 import { MachineRegions } from './machine-regions.ts';
-import { Consistency, DocumentMemory, type DumpContent, type DumpedDocument } from './memory.ts';
+import { DocumentMemory, type DumpContent, type DumpedDocument } from './memory.ts';
 import type { ReadOptions, Reads } from './postgres-reads.ts';
-import {
-  CacheTier,
-  type DocumentTier,
-  type LookUp,
-  PostgresTier,
-  type Served,
-  type TieredResult,
-  type Wanted,
-} from './tiers.ts';
+import { type LookUp, type TieredResult, Tiers, type TiersOptions } from './tiers.ts';
 import { TOKEN, TokenDocument, TokenMemory } from './token-memory.ts';
 
 /** Receives each publication, also of a feed position, and each change of lineage. */
@@ -30,27 +20,16 @@ export interface PublicationListener {
   onLineage(): void;
 }
 
-/** One server of Postgres, or a replica and its primary. */
-export interface PostgresSource {
-  readonly reads: Reads;
-  /** Opens the tier; a `PostgresTier` by default. @param writeBack offers documents of the primary to the cache */
-  tier?(writeBack: CacheCommands['writeBack']): DocumentTier;
-}
-
-export interface DocumentsOptions {
-  readonly postgres: PostgresSource;
-  readonly link: CacheLink;
-  readonly logger: Logger;
+export interface DocumentsOptions extends TiersOptions {
   readonly now?: () => number;
   readonly memory: Pick<MemoryBudget, 'documents' | 'machineRegions' | 'unknownTokens'>;
-  readonly onUnusable?: ((kind: DocumentName['kind']) => void) | undefined;
   /** Milliseconds for which memory answers while neither cache nor Postgres does. */
   readonly staleLimitMs: number;
   readonly tokenStaleLimitMs: number;
 }
 
-/** Milliseconds until memory answers instead of a slower tier. */
-const WITHOUT_MEMORY_MS = 250;
+/** Milliseconds of a read until memory answers without it. */
+const RECALL_AFTER_MS = 250;
 /** Attempts of a read that a newer version or another lineage overtakes. */
 const READS_AT_MOST = 3;
 
@@ -88,7 +67,7 @@ export class Documents {
   readonly #tiers: Tiers;
   readonly #machineRegions: MachineRegions;
   readonly #lineage: CurrentLineage;
-  readonly #listeners: InvalidationListener[] = [];
+  readonly #invalidationListeners: InvalidationListener[] = [];
   readonly #publicationListeners: PublicationListener[] = [];
   /** Until the lineage is known. */
   #dump: RecalledDump | undefined;
@@ -104,7 +83,7 @@ export class Documents {
       postgres: reads,
       now,
       onChange: () => {
-        for (const listener of this.#listeners) listener.onFreshness();
+        for (const listener of this.#invalidationListeners) listener.onFreshness();
       },
     });
     const shared = {
@@ -112,7 +91,7 @@ export class Documents {
       freshness: this.#freshness,
       memoryLimit: memory.documents,
       onInvalidate: (id: string) => {
-        for (const listener of this.#listeners) listener.onInvalidate(id);
+        for (const listener of this.#invalidationListeners) listener.onInvalidate(id);
       },
     };
     this.tokens = new TokenMemory({ ...shared, unknownTokensLimit: memory.unknownTokens });
@@ -152,7 +131,7 @@ export class Documents {
       const invalidatedBy = this.linked ? id : undefined;
       return { document, tier: 'memory', asOf: memory.asOf(id), invalidatedBy };
     }
-    return this.#fly(id, 0, (flight) => this.#withoutDelay(this.#read(name, id, flight, lookUp), name, id));
+    return this.#fly(id, 0, (flight) => this.#recallIfLate(this.#read(name, id, flight, lookUp), name, id));
   }
 
   /** Reads a document that memory does not store. @param announced the newest version announced to the caller; 0 for none */
@@ -213,11 +192,11 @@ export class Documents {
   }
 
   /** The listener is notified when results with `invalidatedBy` end. */
-  onInvalidate(listener: InvalidationListener): void {
-    this.#listeners.push(listener);
+  addInvalidationListener(listener: InvalidationListener): void {
+    this.#invalidationListeners.push(listener);
   }
 
-  onPublished(listener: PublicationListener): void {
+  addPublicationListener(listener: PublicationListener): void {
     this.#publicationListeners.push(listener);
   }
 
@@ -238,7 +217,7 @@ export class Documents {
   }
 
   #invalidateAll(): void {
-    for (const listener of this.#listeners) listener.onInvalidateAll();
+    for (const listener of this.#invalidationListeners) listener.onInvalidateAll();
   }
 
   /** Returns the time that a document in memory states now. */
@@ -260,16 +239,16 @@ export class Documents {
   }
 
   /**
-   * Answers from memory if the read takes long, e.g. until a hang of PostgreSQL is detected. The read goes on. A token waits for it: a
-   * slow PostgreSQL may know that it is revoked.
+   * Answers with what this process has read before if the read takes long, e.g. until a hang of PostgreSQL is detected. The read goes on. A
+   * token waits for it: a slow PostgreSQL may know that it is revoked.
    */
-  #withoutDelay(reading: Promise<TieredResult>, name: DocumentName, id: string): Promise<TieredResult> {
+  #recallIfLate(reading: Promise<TieredResult>, name: DocumentName, id: string): Promise<TieredResult> {
     if (name.kind === 'token' || !this.#others.getAny(id)) return reading;
     const { promise, resolve } = Promise.withResolvers<TieredResult>();
     const timer = setTimeout(() => {
       const recalled = this.#others.recallOwn({ id, name });
       if (recalled) resolve(recalled);
-    }, WITHOUT_MEMORY_MS);
+    }, RECALL_AFTER_MS);
     return Promise.race([reading, promise]).finally(() => clearTimeout(timer));
   }
 
@@ -413,53 +392,4 @@ function inMemoryForm(id: string, found: TieredResult): TieredResult {
   const { document } = found;
   if (!document || document instanceof TokenDocument || !id.startsWith(TOKEN)) return found;
   return { ...found, document: new TokenDocument(id, document) };
-}
-
-/** The tiers below memory: cache and Postgres. */
-class Tiers {
-  readonly #cache: CacheTier;
-  readonly #postgres: DocumentTier;
-
-  constructor({ link, postgres, logger, onUnusable }: DocumentsOptions) {
-    const onUnusableValue = (name: DocumentName) => {
-      onUnusable?.(name.kind);
-      logger.warn({ document: documentId(name) }, 'a value in the cache cannot be used; it is replaced');
-    };
-    const { commands } = link;
-    this.#cache = new CacheTier(link, onUnusableValue);
-    const writeBack = commands.writeBack.bind(commands);
-    this.#postgres = postgres.tier?.(writeBack) ?? new PostgresTier(postgres.reads, writeBack);
-  }
-
-  /**
-   * Reads the cache, and Postgres too once the cache is late. Without publishers only Postgres is current, and the cache answers
-   * if Postgres does not.
-   * @throws Unavailable
-   */
-  read(wanted: Wanted): Promise<TieredResult> {
-    if (this.#cache.isCurrent) return this.#cache.read(wanted, () => this.#postgres.read(wanted));
-    return this.#readPostgres(wanted);
-  }
-
-  async #readPostgres(wanted: Wanted): Promise<TieredResult> {
-    try {
-      return await this.#postgres.read(wanted);
-    } catch (error) {
-      const found = error instanceof Unavailable ? await this.#cache.recall(wanted) : undefined;
-      if (!found) throw error;
-      return found;
-    }
-  }
-
-  onPublished(id: string, version: number): void {
-    this.#postgres.onPublished?.(id, version);
-  }
-
-  onServed(wanted: Wanted, served: Served): void {
-    this.#postgres.onServed?.(wanted, served);
-  }
-
-  onLineage(lineage: string): void {
-    this.#postgres.onLineage?.(lineage);
-  }
 }

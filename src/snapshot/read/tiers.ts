@@ -1,11 +1,12 @@
-/** The tiers below memory: the cache and Postgres, and what all tiers have in common. */
+/** The tiers below memory: cache and Postgres. */
 
+import type { Logger } from 'pino';
 import { isTracing, traced } from '../../domain/tracer.ts';
 import type { RedisClient } from '../../redis/redis.ts';
-import type { MaybePromise, Tier } from '../document/answer.ts';
+import { type MaybePromise, type Tier, Unavailable } from '../document/answer.ts';
 import type { Document } from '../document/document.ts';
 import { decodeDocument, encoding, HEADER_LENGTH, isForeignFormat, parseHeader } from '../document/format.ts';
-import type { CacheKeys, DocumentName } from '../document/keys.ts';
+import { type CacheKeys, type DocumentName, documentId } from '../document/keys.ts';
 import { loadContent, loadVersion } from '../document/load.ts';
 import { dropValue } from '../publish/fence.ts';
 import { type CacheCommands, Late, type OnReply, type Reply } from './cache.ts';
@@ -59,8 +60,70 @@ export interface DocumentTier extends DocumentListener {
   read(wanted: Wanted): Promise<TieredResult>;
 }
 
+/** One server of Postgres, or a replica and its primary. */
+export interface PostgresSource {
+  readonly reads: Reads;
+  /** Opens the tier; a `PostgresTier` by default. @param writeBack offers documents of the primary to the cache */
+  tier?(writeBack: CacheCommands['writeBack']): DocumentTier;
+}
+
+export interface TiersOptions {
+  readonly postgres: PostgresSource;
+  readonly link: CacheLink;
+  readonly logger: Logger;
+  readonly onUnusable?: ((kind: DocumentName['kind']) => void) | undefined;
+}
+
+export class Tiers {
+  readonly #cache: CacheTier;
+  readonly #postgres: DocumentTier;
+
+  constructor({ link, postgres, logger, onUnusable }: TiersOptions) {
+    const onUnusableValue = (name: DocumentName) => {
+      onUnusable?.(name.kind);
+      logger.warn({ document: documentId(name) }, 'a value in the cache cannot be used; it is replaced');
+    };
+    const { commands } = link;
+    this.#cache = new CacheTier(link, onUnusableValue);
+    const writeBack = commands.writeBack.bind(commands);
+    this.#postgres = postgres.tier?.(writeBack) ?? new PostgresTier(postgres.reads, writeBack);
+  }
+
+  /**
+   * Reads the cache, and Postgres too once the cache is late. Without publishers only Postgres is current, and the cache answers
+   * if Postgres does not.
+   * @throws Unavailable
+   */
+  read(wanted: Wanted): Promise<TieredResult> {
+    if (this.#cache.isCurrent) return this.#cache.read(wanted, () => this.#postgres.read(wanted));
+    return this.#readPostgres(wanted);
+  }
+
+  async #readPostgres(wanted: Wanted): Promise<TieredResult> {
+    try {
+      return await this.#postgres.read(wanted);
+    } catch (error) {
+      const found = error instanceof Unavailable ? await this.#cache.recall(wanted) : undefined;
+      if (!found) throw error;
+      return found;
+    }
+  }
+
+  onPublished(id: string, version: number): void {
+    this.#postgres.onPublished?.(id, version);
+  }
+
+  onServed(wanted: Wanted, served: Served): void {
+    this.#postgres.onServed?.(wanted, served);
+  }
+
+  onLineage(lineage: string): void {
+    this.#postgres.onLineage?.(lineage);
+  }
+}
+
 /** The documents in Redis. They are current while publishers reach it. */
-export class CacheTier {
+class CacheTier {
   readonly #link: CacheLink;
   readonly #commands: CacheCommands;
   readonly #onUnusable: (name: DocumentName) => void;

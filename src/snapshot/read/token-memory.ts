@@ -7,14 +7,9 @@ import { Document } from '../document/document.ts';
 import { encoding } from '../document/format.ts';
 import { documentId } from '../document/keys.ts';
 import { BYTES_PER_ENTRY, BYTES_PER_TOKEN } from './budget.ts';
+import type { Consistency, Kind } from './consistency.ts';
 import type { ReadAt } from './freshness.ts';
-import {
-  type Consistency,
-  DocumentMemory,
-  type DocumentMemoryOptions,
-  type DumpedDocument,
-  type Kind,
-} from './memory.ts';
+import { DocumentMemory, type DocumentMemoryOptions, type DumpedDocument } from './memory.ts';
 import type { Served, Wanted } from './tiers.ts';
 
 /** The start of the ids of tokens. */

@@ -36,7 +36,7 @@ describe('the verification time', () => {
     const reader = await scene.linkedReader();
     await reader.catalogue.machine(scene.sample.small);
     const received: string[] = [];
-    reader.documents.onInvalidate({
+    reader.documents.addInvalidationListener({
       onInvalidate: () => {},
       onInvalidateAll: () => received.push('changes'),
       onFreshness: () => received.push('times'),
@@ -232,7 +232,7 @@ describe('the verification time', () => {
     await reader.caughtUp();
     expect(await shown(reader)).toEqual({ ...before, tier: 'memory', asOf: '2026-01-02T05:00:00.000Z' });
     const received = Promise.withResolvers<void>();
-    reader.documents.onPublished({ onPublished: () => received.resolve(), onLineage: () => {} });
+    reader.documents.addPublicationListener({ onPublished: () => received.resolve(), onLineage: () => {} });
     await runAndPublish('0.75', '2026-01-02T06:00:00Z');
     await received.promise;
     await reader.caughtUp();

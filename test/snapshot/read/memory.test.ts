@@ -7,7 +7,8 @@ import {
   encoding,
 } from '../../../src/snapshot/document/format.ts';
 import { BYTES_PER_DOCUMENT } from '../../../src/snapshot/read/budget.ts';
-import { Consistency, DocumentMemory } from '../../../src/snapshot/read/memory.ts';
+import { Consistency } from '../../../src/snapshot/read/consistency.ts';
+import { DocumentMemory } from '../../../src/snapshot/read/memory.ts';
 
 const READ = { epoch: 1, at: 0 };
 

@@ -4,7 +4,7 @@ import { type TokenRecord, tokenContent } from '../../../src/snapshot/document/b
 import { encodeLoaded, encoding } from '../../../src/snapshot/document/format.ts';
 import { documentId } from '../../../src/snapshot/document/keys.ts';
 import { BYTES_PER_TOKEN } from '../../../src/snapshot/read/budget.ts';
-import { Consistency } from '../../../src/snapshot/read/memory.ts';
+import { Consistency } from '../../../src/snapshot/read/consistency.ts';
 import { TokenDocument, TokenMemory } from '../../../src/snapshot/read/token-memory.ts';
 
 const READ = { epoch: 1, at: 0, isOfCache: true };
