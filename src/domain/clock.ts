@@ -1,6 +1,6 @@
 /** Time inside a process: a clock that never goes back, and a limited wait. */
 
-/** The global is a getter, which takes as long as the clock itself. Each read of a document asks for the time. */
+/** The global is a getter, which takes as long as the clock itself. Each read of a document takes the time. */
 const clock = performance;
 const { timeOrigin } = clock;
 

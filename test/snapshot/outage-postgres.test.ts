@@ -69,7 +69,7 @@ describe.each(outages)('when Postgres %s', (_, strike) => {
   });
 
   it('publications still arrive', async () => {
-    // No check of the cache can bring the version, only its message.
+    // Only the version's entry of the stream can outdate memory.
     const reader = await linked();
     await machines(reader);
     await strike();

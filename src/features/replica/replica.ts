@@ -79,7 +79,7 @@ const REMEMBERED = 50_000;
  * The replica gives the document if it has this version; otherwise the primary does.
  *
  * If the primary does not answer, the replica answers alone: nothing older than a version that this reader gave or received
- * in a message, and as of the replica's last transaction.
+ * in an entry of the stream, and as of the replica's last transaction.
  */
 export class ReplicaTier implements DocumentTier {
   readonly #primary: PostgresTier;

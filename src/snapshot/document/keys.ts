@@ -38,7 +38,7 @@ export const SCHEDULES_KEY = 'fb:schedules';
 /** Replaces a document's id in entries about the changes feed, whose position replaces the version. */
 export const FEED_ID = 'feed';
 
-/** Fields of one hash of machine ids and regions: few enough for Redis' compact encoding. */
+/** Ids of a bucket: so few that Redis keeps the hash with their regions in its compact encoding. */
 export const MACHINES_PER_BUCKET = 256;
 
 /** Redis keys of one lineage. Scripts change several of them in one step, so all are in one slot of a Redis Cluster. */

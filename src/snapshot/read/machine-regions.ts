@@ -8,7 +8,7 @@ import type { OnReply } from './cache.ts';
 import type { CacheLink } from './link.ts';
 import type { Reads } from './postgres-reads.ts';
 
-const PAGE = MACHINES_PER_BUCKET * Int32Array.BYTES_PER_ELEMENT + BYTES_PER_ENTRY;
+const BYTES_PER_BUCKET = MACHINES_PER_BUCKET * Int32Array.BYTES_PER_ELEMENT + BYTES_PER_ENTRY;
 /** How long a machine counts as unknown (ms) while the reader is not linked. */
 const UNLINKED_UNKNOWN_MS = 1000;
 
@@ -21,12 +21,12 @@ export interface MachineRegionsOptions {
 }
 
 /**
- * Finds the region of a machine. A machine never moves, so a known region stays true. Ids are consecutive: a page costs four
- * bytes a machine, a map costs sixty.
+ * Finds the region of a machine. A machine never moves, so a known region stays true. Ids are consecutive: a bucket costs
+ * four bytes a machine, a map costs sixty.
  */
 export class MachineRegions {
   readonly #options: MachineRegionsOptions;
-  /** Page number → region of each of its ids; 0 where it is not known. */
+  /** Bucket → region of each of its ids; 0 where it is not known. */
   readonly #known: LRUCache<number, Int32Array>;
   /** Machine id → when it was found to be unknown, in milliseconds. */
   readonly #unknown: LRUCache<number, number>;
@@ -36,7 +36,7 @@ export class MachineRegions {
 
   constructor(options: MachineRegionsOptions) {
     this.#options = options;
-    this.#known = lruOf(options.memoryLimit * 0.75, PAGE);
+    this.#known = lruOf(options.memoryLimit * 0.75, BYTES_PER_BUCKET);
     this.#unknown = lruOf(options.memoryLimit * 0.25, BYTES_PER_ENTRY);
   }
 
@@ -47,8 +47,8 @@ export class MachineRegions {
   }
 
   #knownRegion(machineId: number): number | undefined {
-    const page = this.#known.get(Math.floor(machineId / MACHINES_PER_BUCKET));
-    return page?.[machineId % MACHINES_PER_BUCKET] || undefined;
+    const bucket = this.#known.get(Math.floor(machineId / MACHINES_PER_BUCKET));
+    return bucket?.[machineId % MACHINES_PER_BUCKET] || undefined;
   }
 
   #isUnknown(machineId: number): boolean {
@@ -88,12 +88,12 @@ export class MachineRegions {
 
   #store(machineId: number, region: number): void {
     const number = Math.floor(machineId / MACHINES_PER_BUCKET);
-    let page = this.#known.get(number);
-    if (!page) {
-      page = new Int32Array(MACHINES_PER_BUCKET);
-      this.#known.set(number, page);
+    let bucket = this.#known.get(number);
+    if (!bucket) {
+      bucket = new Int32Array(MACHINES_PER_BUCKET);
+      this.#known.set(number, bucket);
     }
-    page[machineId % MACHINES_PER_BUCKET] = region;
+    bucket[machineId % MACHINES_PER_BUCKET] = region;
   }
 
   async #read(machineId: number, keys: CacheKeys, organizationId?: number): Promise<number | undefined> {

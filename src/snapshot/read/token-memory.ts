@@ -103,7 +103,7 @@ export class TokenMemory extends DocumentMemory {
   readonly #former = new Set<string>();
   /** Tokens that requests used since `takeUsed`, also those that memory has not stored, with the version that was served. */
   #used = new Map<string, number>();
-  /** Newer versions of tokens than their entries told: the cache may lack them. Eviction of tokens does not forget a revocation. */
+  /** Newer versions of tokens than their entries of the stream named: the cache may lack them. Eviction of tokens does not forget a revocation. */
   readonly #newer = lruOfEntries<string, number>(NEWER_TOKENS);
 
   constructor(options: TokenMemoryOptions) {

@@ -46,6 +46,7 @@ export function tokenVerifier(documents: Documents, options: TokenVerifierOption
       const name = { kind: 'token', hash: hashToken(token) } as const;
       const found = documents.get(name, async (read) => {
         const caller = address?.();
+        // Before the wait for a turn too: refused guesses must not take the places of other lookups.
         unknownTokens.check(caller);
         return lookUps.run(() => unknownTokens.run(caller, read));
       });
@@ -70,26 +71,26 @@ const BURST_SECONDS = 10;
 /** Addresses with a count. The limit of the process covers the rest. */
 const ADDRESSES = 10_000;
 
-/** A token bucket of lookups. */
+/** How many lookups are allowed now, as a token bucket. */
 interface Allowance {
   readonly perSecond: number;
   left: number;
   at: number;
 }
 
-const allowance = (perSecond: number, at: number): Allowance => ({
+const fullAllowance = (perSecond: number, at: number): Allowance => ({
   perSecond,
   left: perSecond * BURST_SECONDS,
   at,
 });
 
 /** Returns the seconds until a lookup is allowed; 0 for now. */
-function waitOf(bucket: Allowance, now: number): number {
-  const { perSecond, at } = bucket;
+function waitOf(allowance: Allowance, now: number): number {
+  const { perSecond, at } = allowance;
   const added = (Math.max(0, now - at) / 1000) * perSecond;
-  bucket.left = Math.min(perSecond * BURST_SECONDS, bucket.left + added);
-  bucket.at = now;
-  return bucket.left >= 1 ? 0 : (1 - bucket.left) / perSecond;
+  allowance.left = Math.min(perSecond * BURST_SECONDS, allowance.left + added);
+  allowance.at = now;
+  return allowance.left >= 1 ? 0 : (1 - allowance.left) / perSecond;
 }
 
 /**
@@ -105,7 +106,7 @@ export class UnknownTokens {
   constructor(limits: UnknownTokenLimits, now: () => number) {
     this.#limits = limits;
     this.#now = now;
-    this.#all = allowance(limits.perSecond, now());
+    this.#all = fullAllowance(limits.perSecond, now());
   }
 
   /**
@@ -135,7 +136,7 @@ export class UnknownTokens {
   }
 
   #of(address: string, now: number): Allowance {
-    const found = this.#byAddress.get(address) ?? allowance(this.#limits.perSecondAndAddress, now);
+    const found = this.#byAddress.get(address) ?? fullAllowance(this.#limits.perSecondAndAddress, now);
     this.#byAddress.set(address, found);
     return found;
   }

@@ -142,7 +142,7 @@ describe('with everything down', () => {
     expect(await machines(await open())).toMatchObject({ tier: 'disk', asOf });
   });
 
-  it('a new reader states the last times that messages confirmed', async () => {
+  it('a new reader states the last times that the stream confirmed', async () => {
     const before = await served();
     await verify(scene.sql, 'cloud', '2026-01-03T00:00:00Z');
     await scene.publisher.publishDirty();

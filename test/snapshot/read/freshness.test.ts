@@ -47,7 +47,7 @@ describe('the verification time', () => {
     expect(received).toEqual(['changes', 'times']);
   });
 
-  it('advances without messages once all of memory was compared after it', async () => {
+  it('advances without a stream once all of memory was compared after it', async () => {
     const clock = new TestClock();
     const reader = scene.reader({ redisUrl: 'redis://127.0.0.1:1', now: clock.now });
     const readOnce = async () => {
@@ -125,7 +125,7 @@ describe('the verification time', () => {
     expect(await readOnce()).toEqual(before);
     await scene.publisher.publishDirty();
     let after = before;
-    // On a busy machine a poll that began before the publication may be under way.
+    // On a busy machine a read that began before the publication may be under way.
     await until(async () => {
       await reader.caughtUp();
       after = await readOnce();
