@@ -178,7 +178,7 @@ describe('a cluster that is not visible to the caller', () => {
 });
 
 describe('every answer', () => {
-  it('states its tier, its verification time, and how it may be cached', async () => {
+  it('states its tier, its freshness, and how it may be cached', async () => {
     const { headers } = await get('/v1/machines/300');
     expect(headers).toMatchObject({
       'content-type': 'application/json',

@@ -72,9 +72,9 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'documents of a dump state the current time',
     file: 'src/snapshot/read/memory.ts',
-    find: 'const entry: Entry = { document, epoch: RECALLED, at, asOf };',
+    find: 'const entry: Entry = { document, epoch: OF_DUMP, at, asOf };',
     replace:
-      'const entry: Entry = { document, epoch: RECALLED, at: Date.now(), asOf: asOf && new Date().toISOString() };',
+      'const entry: Entry = { document, epoch: OF_DUMP, at: Date.now(), asOf: asOf && new Date().toISOString() };',
     having: ['start from disk', 'change cluster', 'reprice'],
   },
   {

@@ -13,7 +13,7 @@ export abstract class Document {
   abstract readonly body: Body | StoredBody;
   abstract readonly sources: readonly string[];
   abstract readonly currency: string | undefined;
-  /** JSON: the position of each element in the body. */
+  /** JSON: the place of each element in the body. */
   abstract readonly index: Buffer;
   /** Bytes in memory, in addition to those of an entry. */
   abstract readonly size: number;

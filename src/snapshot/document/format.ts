@@ -7,7 +7,7 @@
  *
  * The first line has a fixed width, so that the fence and the comparison can read only the version. The rest has fixed places, so
  * that a reader parses nothing that its answer does not need. The identity body is one JSON array (or object). The index has the
- * position of each element, so that a single machine or cluster is a slice of its list and needs no document.
+ * place of each element, so that a single machine or cluster is a slice of its list and needs no document.
  */
 import { crc32 } from 'node:zlib';
 import { Body, hashOf, SMALL, StoredBody } from './body.ts';

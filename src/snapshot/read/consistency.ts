@@ -8,8 +8,8 @@ export type Kind = DocumentName['kind'];
 
 /** The epoch of a document with a newer announced version. The link never has this epoch. */
 export const OUTDATED = 0;
-/** The epoch of a document of an earlier process that nothing has confirmed since. */
-export const RECALLED = -1;
+/** The epoch of a document of a dump that nothing has confirmed since. */
+export const OF_DUMP = -1;
 /** The epoch of a document that a replica, or a cache without workers, had some time ago. Entries before the read may be about it. */
 const UNCONFIRMED = -2;
 
@@ -20,7 +20,7 @@ const UNLINKED_TOKEN_MAX_AGE_MS = 2000;
 /** How long a token counts as unknown (ms). Its publication ends this at once. */
 const UNKNOWN_TOKEN_MAX_AGE_MS = 10_000;
 
-/** A recalled document may be from the future by this much (ms): clocks are set back. */
+/** A document of a dump may be from the future by this much (ms): clocks are set back. */
 const CLOCK_TOLERANCE_MS = 60_000;
 
 /** The state before a read. */

@@ -37,8 +37,8 @@ const READS_AT_MOST = 3;
 const TOKENS_AT_ONCE = 100;
 const REGION = 'region:';
 
-/** The dump of an earlier process. */
-export interface RecalledDump extends DumpContent {
+/** The dump of an earlier process, read as a whole. */
+export interface LoadedDump extends DumpContent {
   readonly documents: readonly DumpedDocument[];
 }
 
@@ -70,7 +70,7 @@ export class Documents {
   readonly #invalidationListeners: InvalidationListener[] = [];
   readonly #publicationListeners: PublicationListener[] = [];
   /** Until the lineage is known. */
-  #dump: RecalledDump | undefined;
+  #dump: LoadedDump | undefined;
 
   constructor(options: DocumentsOptions) {
     const { link, logger, memory, staleLimitMs, tokenStaleLimitMs, now = steadyNow } = options;
@@ -258,8 +258,8 @@ export class Documents {
     try {
       for (let reads = 1; ; reads++) {
         const isLast = reads === READS_AT_MOST;
-        const confirmed = this.#lineage.confirmed();
-        const keys = confirmed instanceof Promise ? await confirmed : confirmed;
+        const checked = this.#lineage.findChecked();
+        const keys = checked instanceof Promise ? await checked : checked;
         const begun = name.kind === 'token' ? this.#freshness.known : this.#freshness.begin();
         const stamps = begun instanceof Promise ? await begun : begun;
         const began = this.#rules.now();
@@ -271,7 +271,7 @@ export class Documents {
         let found: TieredResult;
         try {
           found = inMemoryForm(id, await this.#tiers.read(wanted));
-          if (found.isOfPostgres) await this.#lineage.confirm(true);
+          if (found.isOfPostgres) await this.#lineage.checkDumped(true);
           this.#rules.checkAge(name.kind, found, began);
         } catch (error) {
           if (!(error instanceof Unavailable) || keys !== this.#lineage.keys) throw error;
@@ -316,13 +316,13 @@ export class Documents {
   }
 
   /** Inserts documents of an earlier process. They answer while neither the cache nor Postgres does. */
-  recall(dump: RecalledDump): void {
+  insertDump(dump: LoadedDump): void {
     this.#dump = dump;
-    this.#lineage.recall(dump.lineage);
-    if (this.#lineage.keys) this.#insertRecalled(this.#lineage.keys);
+    this.#lineage.onNamedByDump(dump.lineage);
+    if (this.#lineage.keys) this.#insertDump(this.#lineage.keys);
   }
 
-  #insertRecalled({ lineage }: CacheKeys): void {
+  #insertDump({ lineage }: CacheKeys): void {
     if (!this.#dump) return;
     const { logger } = this.#options;
     const dump = this.#dump;
@@ -332,15 +332,15 @@ export class Documents {
       return;
     }
     const isToken = ({ id }: DumpedDocument) => this.#memoryOf(id) === this.tokens;
-    const tokens = this.tokens.insertRecalled(dump.documents.filter(isToken));
+    const tokens = this.tokens.insertDumped(dump.documents.filter(isToken));
     this.#divide();
-    const others = this.#others.insertRecalled(dump.documents.filter((each) => !isToken(each)));
+    const others = this.#others.insertDumped(dump.documents.filter((each) => !isToken(each)));
     const documents = tokens + others;
     if (documents === 0 && dump.documents.length > 0)
       logger.warn('the dump in SNAPSHOT_DIR is ignored: its documents are too old');
     for (const { id, document } of dump.documents)
       if (id.startsWith(REGION))
-        this.#machineRegions.insertRecalled(Number(id.slice(REGION.length)), document.keys());
+        this.#machineRegions.insertDumped(Number(id.slice(REGION.length)), document.keys());
   }
 
   #follow(keys: CacheKeys, isLost: boolean): void {
@@ -355,7 +355,7 @@ export class Documents {
     this.#machineRegions.clear();
     this.#invalidateAll();
     for (const listener of this.#publicationListeners) listener.onLineage();
-    this.#insertRecalled(keys);
+    this.#insertDump(keys);
     if (isLost) {
       link.leave();
       return;
@@ -370,7 +370,7 @@ export class Documents {
       onLineage: (lineage) => this.#lineage.onNamedByCache(lineage),
       onStamps: (stamps) => {
         this.#freshness.update(stamps);
-        if (!this.#lineage.isSure) void this.#lineage.refresh();
+        if (!this.#lineage.isSure) void this.#lineage.tryCheck();
       },
     });
   }

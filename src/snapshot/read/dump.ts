@@ -1,5 +1,5 @@
 /**
- * A file with the documents of memory. A reader that starts while the cache and Postgres are away recalls its documents from it.
+ * A file with the documents of memory. A reader that starts while the cache and Postgres are away answers from it.
  *
  *     fleetbook dump 1 FB2\n
  *     {"lineage": …}\n
@@ -17,13 +17,13 @@ import { withTimeout } from '../../domain/clock.ts';
 import { messageOf } from '../../domain/errors.ts';
 import { Slice } from '../../domain/event-loop.ts';
 import { decodeDocument, encodeLoaded, FORMAT } from '../document/format.ts';
-import type { Documents, RecalledDump } from './documents.ts';
+import type { Documents, LoadedDump } from './documents.ts';
 import type { DumpContent, DumpedDocument } from './memory.ts';
 
 export interface DumpOptions {
   /** A folder of this process alone. It is created if missing. */
   readonly folder: string;
-  readonly documents: Pick<Documents, 'dump' | 'recall'>;
+  readonly documents: Pick<Documents, 'dump' | 'insertDump'>;
   readonly logger: Logger;
   /** Bytes of the file. The documents that were read last are left out. */
   readonly limit: number;
@@ -62,7 +62,7 @@ export class Dump implements AsyncDisposable {
   async #load(): Promise<void> {
     const { documents, logger, limit } = this.#options;
     try {
-      documents.recall(await readDump(this.#path, limit));
+      documents.insertDump(await readDump(this.#path, limit));
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
         logger.warn({ why: messageOf(error) }, 'the dump in SNAPSHOT_DIR is ignored');
@@ -137,7 +137,7 @@ async function stateOf({ lineage, documents }: DumpContent): Promise<string> {
 }
 
 /** @throws an error that says why the file cannot be used, or that of the disk */
-async function readDump(path: string, limit: number): Promise<RecalledDump> {
+async function readDump(path: string, limit: number): Promise<LoadedDump> {
   if ((await stat(path)).size > 2 * limit) throw new Error('it is larger than the memory');
   const file = await readFile(path);
   if (!file.toString('latin1', 0, MAGIC.length).startsWith(MAGIC)) throw new Error('it has another format');

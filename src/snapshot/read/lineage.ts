@@ -30,7 +30,7 @@ export class CurrentLineage {
   /** The lineage that the database has left. */
   #lost: string | undefined;
   #opening: Promise<CacheKeys> | undefined;
-  #refreshing: Promise<void> | undefined;
+  #checking: Promise<void> | undefined;
   #hasAnswered = true;
   #checks = 0;
   #settledCheck = 0;
@@ -48,12 +48,12 @@ export class CurrentLineage {
     return this.#namedBy === 'primary';
   }
 
-  /** Names the lineage of a dump, which counts while neither Postgres nor the cache names one. */
-  recall(lineage: string): void {
+  /** The lineage of a dump counts while neither Postgres nor the cache names one. */
+  onNamedByDump(lineage: string): void {
     this.#dumped = lineage;
   }
 
-  /** Returns the keys of the lineage. @throws Unavailable if no server and no dump names one */
+  /** Returns the keys of the lineage. It waits until one is named. @throws Unavailable if no server and no dump names one */
   async find(): Promise<CacheKeys> {
     if (this.#keys) return this.#keys;
     this.#opening ??= this.#find().finally(() => {
@@ -62,11 +62,11 @@ export class CurrentLineage {
     return this.#opening;
   }
 
-  /** The same, confirmed by Postgres if only a dump has named it and Postgres answers. */
-  confirmed(): MaybePromise<CacheKeys> {
+  /** The same for a read: it also waits for a check of a lineage that only a dump has named, unless Postgres is away. */
+  findChecked(): MaybePromise<CacheKeys> {
     if (this.#keys && this.#namedBy !== 'dump') return this.#keys;
     return this.find().then(async (found) => {
-      await this.confirm();
+      await this.checkDumped();
       return this.#keys ?? found;
     });
   }
@@ -87,32 +87,32 @@ export class CurrentLineage {
   /** Follows a lineage that the cache names, if only a dump has named another one; else checks it in Postgres. */
   onNamedByCache(lineage: string): void {
     if (this.#namedBy === 'dump') this.#begin(lineage, 'other');
-    void this.refresh();
+    void this.tryCheck();
   }
 
-  /** Checks the lineage in Postgres. It never fails. */
-  refresh(): Promise<void> {
-    this.#refreshing ??= this.check()
+  /** The same as `check`, once at a time. It never fails. */
+  tryCheck(): Promise<void> {
+    this.#checking ??= this.check()
       .then(
         () => true,
         () => false,
       )
       .then((hasAnswered) => {
         this.#hasAnswered = hasAnswered;
-        this.#refreshing = undefined;
+        this.#checking = undefined;
       });
-    return this.#refreshing;
+    return this.#checking;
   }
 
-  /** Confirms a lineage that only a dump has named. @param isAnswering false checks in the background */
-  async confirm(isAnswering = this.#hasAnswered): Promise<void> {
+  /** Checks a lineage that only a dump has named. It never fails. @param isAnswering of Postgres; without an answer nothing waits */
+  async checkDumped(isAnswering = this.#hasAnswered): Promise<void> {
     if (this.#namedBy !== 'dump') return;
-    const refreshed = this.refresh();
-    if (isAnswering) await refreshed;
+    const checked = this.tryCheck();
+    if (isAnswering) await checked;
   }
 
   /**
-   * Returns false after the database has left its lineage, until it has a new one.
+   * Checks the lineage in Postgres. Returns false after the database has left its lineage, until it has a new one.
    * @throws Unavailable if Postgres does not answer
    */
   async check(): Promise<boolean> {

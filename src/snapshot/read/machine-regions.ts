@@ -81,8 +81,8 @@ export class MachineRegions {
     this.clearUnknown();
   }
 
-  /** Stores the machines of a recalled list. */
-  insertRecalled(region: number, machineIds: Iterable<string>): void {
+  /** Stores the machines of a list of a dump. */
+  insertDumped(region: number, machineIds: Iterable<string>): void {
     for (const machineId of machineIds) this.#store(Number(machineId), region);
   }
 

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { inSlices } from '../../domain/event-loop.ts';
 import type { Document } from '../document/document.ts';
-import { type Consistency, type Kind, OUTDATED, RECALLED } from './consistency.ts';
+import { type Consistency, type Kind, OF_DUMP, OUTDATED } from './consistency.ts';
 import type { Freshness } from './freshness.ts';
 import { Notes } from './notes.ts';
 import type { DocumentListener, Served, TieredResult, Wanted } from './tiers.ts';
@@ -126,7 +126,7 @@ export class DocumentMemory implements DocumentListener {
   /** Notes that Postgres had this version at this time (ms). */
   confirm(id: string, version: number, at: number): void {
     const entry = this.#documents.peek(id);
-    if (entry?.document?.version === version && entry.epoch !== OUTDATED && entry.epoch !== RECALLED)
+    if (entry?.document?.version === version && entry.epoch !== OUTDATED && entry.epoch !== OF_DUMP)
       entry.at = Math.max(at, entry.at);
   }
 
@@ -134,10 +134,10 @@ export class DocumentMemory implements DocumentListener {
     return this.#documents.peek(id)?.document;
   }
 
-  /** Returns the time that the document states now; undefined for a recalled one. */
+  /** Returns the time that the document states now; undefined for one of a dump. */
   asOf(id: string): string | undefined {
     const entry = this.#documents.peek(id);
-    return entry && entry.epoch !== RECALLED ? this.#timeOf(id, entry) : undefined;
+    return entry && entry.epoch !== OF_DUMP ? this.#timeOf(id, entry) : undefined;
   }
 
   #timeOf(id: string, entry: Entry): string | undefined {
@@ -159,13 +159,13 @@ export class DocumentMemory implements DocumentListener {
     if (!entry?.document || !rules.isYoung(entry, name.kind)) return undefined;
     const asOf = this.#timeOf(id, entry);
     const knownAt = rules.confirmedAt(entry);
-    return { document: entry.document, tier: entry.epoch === RECALLED ? 'disk' : 'memory', knownAt, asOf };
+    return { document: entry.document, tier: entry.epoch === OF_DUMP ? 'disk' : 'memory', knownAt, asOf };
   }
 
   /** The same, for a document that this process has read, without a newer announced version. */
   recallOwn(wanted: Pick<Wanted, 'id' | 'name'>): TieredResult | undefined {
     const { epoch = OUTDATED } = this.#documents.peek(wanted.id) ?? {};
-    return epoch === OUTDATED || epoch === RECALLED ? undefined : this.recall(wanted);
+    return epoch === OUTDATED || epoch === OF_DUMP ? undefined : this.recall(wanted);
   }
 
   /**
@@ -181,11 +181,11 @@ export class DocumentMemory implements DocumentListener {
     }
   }
 
-  /** Stores documents of an earlier process that are young enough. Returns how many. */
-  insertRecalled(dumped: readonly DumpedDocument[]): number {
+  /** Stores documents of a dump that are young enough. Returns how many. */
+  insertDumped(dumped: readonly DumpedDocument[]): number {
     let stored = 0;
     for (const { id, document, at, asOf } of dumped) {
-      const entry: Entry = { document, epoch: RECALLED, at, asOf };
+      const entry: Entry = { document, epoch: OF_DUMP, at, asOf };
       if (this.#documents.has(id) || !this.#options.rules.isYoung(entry, kindOf(id))) continue;
       this.#store(id, entry);
       stored += 1;

@@ -142,7 +142,7 @@ class CacheTier {
   /** Reads a cache that publishers reach, and Postgres too once the cache is late. @throws Unavailable of Postgres */
   read(wanted: Wanted, fromPostgres: () => Promise<TieredResult>): Promise<TieredResult> {
     const { cached, atLeast } = wanted;
-    if (cached && cached.version >= atLeast) return this.#confirm(wanted, cached, fromPostgres);
+    if (cached && cached.version >= atLeast) return this.#compare(wanted, cached, fromPostgres);
     return this.#read(wanted, fromPostgres);
   }
 
@@ -163,7 +163,7 @@ class CacheTier {
   }
 
   /** Reads the version alone, and the document if memory has another version. */
-  #confirm(
+  #compare(
     wanted: Wanted,
     cached: Document,
     fromPostgres: () => Promise<TieredResult>,

@@ -178,8 +178,8 @@ export class TokenMemory extends DocumentMemory {
     super.onServed(wanted, served);
   }
 
-  override insertRecalled(dumped: readonly DumpedDocument[]): number {
-    return super.insertRecalled(
+  override insertDumped(dumped: readonly DumpedDocument[]): number {
+    return super.insertDumped(
       dumped.map((each) => ({ ...each, document: new TokenDocument(each.id, each.document) })),
     );
   }

@@ -140,7 +140,7 @@ describe('the fence', () => {
     expect(await secondsLeft()).toBe(-1);
   });
 
-  it('moves the verification time forward and never back', async () => {
+  it('moves the stamp forward and never back', async () => {
     const at = (time: string) => moveStamps(a, keys, new Map([['hetzner', `catalogue ${time}`]]));
     await at('2026-01-01T00:00:00.000Z');
     await at('2025-12-31T23:59:59.999Z');

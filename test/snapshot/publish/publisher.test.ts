@@ -249,7 +249,7 @@ describe('next to the documents', () => {
     expect(await scene.cache.keys(`fb:{${lineage}}:region:*`)).toHaveLength(2);
   });
 
-  it('verification times are published by kind and region, and only move forward', async () => {
+  it('stamps are published by kind and region, and only move forward', async () => {
     await scene.publisher.publishDirty();
     const cloud = Object.fromEntries(
       ['cloud', `cloud/${scene.sample.region}`, `cloud/${scene.sample.emptyRegion}`].map((id) => [
@@ -270,7 +270,7 @@ describe('next to the documents', () => {
     });
   });
 
-  it('a comparison removes the verification times that the database no longer has', async () => {
+  it('a comparison removes the stamps that the database no longer has', async () => {
     await scene.publisher.publishDirty();
     const before = await scene.cache.hgetall(scene.keys.stamps);
     await scene.cache.hset(scene.keys.stamps, 'cloud/77', 'catalogue 2026-01-02T03:04:05.678Z');
@@ -303,7 +303,7 @@ describe('next to the documents', () => {
   });
 });
 
-describe('a run that commits while a publisher reads the verification times', () => {
+describe('a run that commits while a publisher reads the stamps', () => {
   it.each(['publishDirty', 'compare'] as const)('is in the cache before its time, with %s', async (round) => {
     await scene.publisher.publishDirty();
     const later = '2026-01-02T09:00:00.000Z';

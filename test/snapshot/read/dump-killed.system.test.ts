@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import type { RecalledDump } from '../../../src/snapshot/read/documents.ts';
+import type { LoadedDump } from '../../../src/snapshot/read/documents.ts';
 import { Dump } from '../../../src/snapshot/read/dump.ts';
 import { startProgram } from '../../support/program.ts';
 import { runs } from '../../support/random.ts';
@@ -52,11 +52,11 @@ it(`after ${KILLS} kills the dump is whole, and never goes back`, async () => {
   expect(['documents.dump', 'documents.dump.new']).toEqual(expect.arrayContaining(readdirSync(folder)));
 }, 300_000);
 
-async function readDumpIn(folder: string): Promise<RecalledDump | undefined> {
-  let found: RecalledDump | undefined;
+async function readDumpIn(folder: string): Promise<LoadedDump | undefined> {
+  let found: LoadedDump | undefined;
   const documents = {
     dump: () => undefined,
-    recall: (content: RecalledDump) => {
+    insertDump: (content: LoadedDump) => {
       found = content;
     },
   };

@@ -213,7 +213,7 @@ describe('with everything down', () => {
     await expect(Promise.resolve(machines(late))).rejects.toThrow(Unavailable);
   });
 
-  it('STALE_LIMIT also ends a document that a running reader has recalled', async () => {
+  it('STALE_LIMIT also ends a document of a dump in a running reader', async () => {
     await served({ staleLimitMs: 10 * MINUTE });
     await everythingDown();
     const reader = await open({ staleLimitMs: 10 * MINUTE });
@@ -265,7 +265,7 @@ describe('tokens', () => {
     expect(await answered(await open())).toBe('unavailable');
   });
 
-  it('a recalled token is not accepted while PostgreSQL answers', async () => {
+  it('a token of a dump is not accepted while PostgreSQL answers', async () => {
     await served();
     await cache.refuse();
     await revokeToken(scene.store.db, tokenId);
@@ -338,7 +338,7 @@ describe('versions', () => {
     await until(async () => (await reader.documents.get(region())).document?.version === newest);
   });
 
-  it('a database with another lineage ends the recalled documents', async () => {
+  it('a database with another lineage ends the documents of a dump', async () => {
     await served();
     await everythingDown();
     const reader = await open();
@@ -354,7 +354,7 @@ describe('versions', () => {
     expect([later.tier, later.body.identity.includes('"price":7')]).toEqual(['disk', true]);
   });
 
-  it('a cache with another lineage ends the recalled documents', async () => {
+  it('a cache with another lineage ends the documents of a dump', async () => {
     await served();
     await everythingDown();
     const reader = await open();
@@ -365,7 +365,7 @@ describe('versions', () => {
     await expect(machines(reader)).rejects.toThrow(Unavailable);
   });
 
-  it('a server that has the same version confirms a recalled document', async () => {
+  it('a server that has the same version confirms a document of a dump', async () => {
     const { document: before } = await (await served()).documents.get(region());
     const reader = await open();
     await reader.catalogue.providers();
@@ -375,7 +375,7 @@ describe('versions', () => {
     expect(found.knownAt).toBeUndefined();
   });
 
-  it('a second restart during the outage recalls the same documents, which do not become younger', async () => {
+  it('a second restart during the outage has the same documents, which do not become younger', async () => {
     await served({ staleLimitMs: 10 * MINUTE });
     await everythingDown();
     clock.forward(6 * MINUTE);
@@ -561,7 +561,7 @@ describe('the file', () => {
     }
     await using dump = new Dump({
       folder: snapshotDir,
-      documents: { dump: () => ({ lineage: 'any', documents: dumped() }), recall: () => {} },
+      documents: { dump: () => ({ lineage: 'any', documents: dumped() }), insertDump: () => {} },
       logger: pino({ level: 'silent' }),
       limit: 64_000_000,
       everyMs: 600_000,

@@ -15,7 +15,7 @@ async function untilJoined(): Promise<void> {
   await until(async () => (await joins()) > before + 1);
 }
 
-describe('the verification time', () => {
+describe('the freshness of an answer', () => {
   it('is that of the document’s oldest source, in each tier', async () => {
     const cloud = '2026-01-02T03:04:05.678Z';
     const reader = scene.reader();

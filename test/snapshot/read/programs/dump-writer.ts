@@ -13,7 +13,7 @@ import type { DumpedDocument } from '../../../../src/snapshot/read/memory.ts';
 const [folder = '', first = '1'] = process.argv.slice(2);
 const REGIONS = 5;
 let documents: readonly DumpedDocument[] = [];
-const memory = { dump: () => ({ lineage: 'of the test', documents }), recall: () => {} };
+const memory = { dump: () => ({ lineage: 'of the test', documents }), insertDump: () => {} };
 new Dump({ folder, documents: memory, logger: pino({ level: 'silent' }), limit: 16_000_000, everyMs: 5 });
 
 /** A document whose size varies. The version is the price of each machine. */
