@@ -116,7 +116,7 @@ export async function composeReader(
   const dump =
     folder === undefined
       ? undefined
-      : closing.use(new Dump({ folder, documents, logger, limit: settings.MEMORY_LIMIT }));
+      : closing.use(new Dump({ folder, documents, logger, limit: memory.documents }));
   const watching = closing.use(watchLineage(() => documents.checkPostgres()));
   for (const each of [store, primary]) each?.onLost(() => watching.checkNow());
   closing.use(watchReaderDatabase(store, database, replica, logger));

@@ -96,7 +96,7 @@ export async function checkDump({ settings }: Pick<InspectedConfig, 'settings'>)
     return [problem(check, `SNAPSHOT_DIR=${folder} cannot be used: ${messageOf(error)}`, remedy)];
   }
   const { bavail, bsize } = await statfs(nearest);
-  // The new dump is written beside the old one.
+  // A dump has up to a third of these bytes, and a new one is written next to the old one.
   if (bavail * bsize < settings.MEMORY_LIMIT) {
     const found = `the disk of ${folder} has only ${Math.round((bavail * bsize) / 1e6)} MB left`;
     return [

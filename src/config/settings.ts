@@ -109,7 +109,7 @@ export const SETTINGS = {
     '900',
   ),
   MEMORY_LIMIT: setting(
-    'bytes of documents in the memory of one reader; its dump in SNAPSHOT_DIR has at most as many',
+    'bytes of one reader’s memory for documents, answers and the search index; half of them is a reserve. A dump in `SNAPSHOT_DIR` takes up to a third',
     integer(1_000_000, 9_999_999_999, 'bytes'),
     '256000000',
   ),

@@ -25,7 +25,7 @@ export interface DumpOptions {
   readonly folder: string;
   readonly documents: Pick<Documents, 'dump' | 'insertDump'>;
   readonly logger: Logger;
-  /** Bytes of the file. The documents that were read last are left out. */
+  /** Bytes of the file, those of documents in memory. It leaves the last documents out if many are read while it is written. */
   readonly limit: number;
   readonly everyMs?: number;
 }
