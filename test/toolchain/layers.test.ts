@@ -38,3 +38,39 @@ function startersOf(file: string, seen: Set<string>): string[] {
       : [];
   });
 }
+
+it('docs/ARCHITECTURE.md has the imports that the rules allow to each folder', () => {
+  const page = readFileSync(inPackage('docs/ARCHITECTURE.md'), 'utf8');
+  const rows = [...page.matchAll(/^\| `(src\/\w+)` \|.*\| (.+) \|$/gm)];
+  const stated = new Map(rows.map(([, folder, imports = '']) => [folder, imports.replaceAll('`', '')]));
+  const allowed = allowedImports();
+  expect(allowed.size).toBeGreaterThan(10);
+  expect([...allowed].map(([folder]) => [folder, stated.get(folder)?.split(', ').sort()])).toEqual([
+    ...allowed,
+  ]);
+});
+
+/** Returns what each folder of `src` may import, of the rules that list it. */
+function allowedImports(): Map<string, string[]> {
+  const { forbidden } = JSON.parse(readFileSync(inPackage('.dependency-cruiser.json'), 'utf8')) as {
+    forbidden: { from: { path?: string }; to: { path?: string; pathNot?: string } }[];
+  };
+  const found = new Map<string, string[]>();
+  for (const { from, to } of forbidden) {
+    const [, folder] = /^\^(src\/\w+)\/$/.exec(from.path ?? '') ?? [];
+    if (folder === undefined || to.path !== '^(src|workers|test|bench)/') continue;
+    const [, list = ''] = /^\^src\/(?:\((.*)\)|\w+\/)$/.exec(to.pathNot ?? '') ?? [];
+    const others = list
+      .replaceAll(/([^|]*)\(([^)]*)\)([^|]*)/g, (_, before, files: string, after) =>
+        files
+          .split('|')
+          .map((file) => `${before}${file}${after}`)
+          .join('|'),
+      )
+      .split('|')
+      .map((path) => path.replace(/\/$|\$$/, '').replaceAll('\\', ''))
+      .filter((path) => path !== '' && `src/${path}` !== folder && path !== 'config/package.ts');
+    found.set(folder, others.length === 0 ? ['nothing'] : others.sort());
+  }
+  return found;
+}
