@@ -3,11 +3,14 @@ import { openStore } from '../../src/db/connection/connect.ts';
 import { createToken } from '../../src/db/tokens.ts';
 import { hashToken } from '../../src/domain/token.ts';
 import { type Answer, Unavailable } from '../../src/snapshot/document/answer.ts';
+import { tokenContent } from '../../src/snapshot/document/build.ts';
 import { readColumns } from '../../src/snapshot/document/columns.ts';
-import { encodeDocument } from '../../src/snapshot/document/format.ts';
-import type { DocumentName } from '../../src/snapshot/document/keys.ts';
+import { encodeDocument, encoding } from '../../src/snapshot/document/format.ts';
+import { type DocumentName, documentId } from '../../src/snapshot/document/keys.ts';
 import { loadContent, loadRegion } from '../../src/snapshot/document/load.ts';
+import { memoryBudget } from '../../src/snapshot/read/budget.ts';
 import { WAITING } from '../../src/snapshot/read/postgres-reads.ts';
+import { inMemoryForm } from '../../src/snapshot/read/token-memory.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { addMachine, addRegion } from './rows.ts';
@@ -293,4 +296,26 @@ it('a provider’s new region is listed and readable once it is published', asyn
   await until(
     async () => machinesOf((await reader.catalogue.machines(scene.sample.provider, id)).body).length === 1,
   );
+});
+
+it('tokens beyond their half, once the search takes bytes, evict no other document', async () => {
+  await scene.publisher.publishDirty();
+  const memoryLimit = 64_000_000;
+  const bytes = memoryBudget(memoryLimit).documents;
+  const reader = await scene.linkedReader({ memoryLimit });
+  const { documents } = reader;
+  const region = { kind: 'region', regionId: scene.sample.region } as const;
+  await documents.get(region);
+  const record = { id: 1, organizationId: 1, scopes: [], expiresAt: null, revoked: false };
+  for (let i = 0; documents.tokens.size < bytes * 0.49; i++) {
+    const name = { kind: 'token', hash: String(i) } as const;
+    const id = documentId(name);
+    const document = inMemoryForm(id, encoding(tokenContent(name.hash, 1, record)).document);
+    documents.tokens.onServed({ id, name }, { document, epoch: reader.link.epoch, at: Date.now() });
+  }
+  documents.reserve(bytes * 0.6);
+  expect(documents.getFresh(region)).toBeDefined();
+  await until(() => documents.memorySize <= bytes * 0.4);
+  expect(documents.getFresh(region)).toBeDefined();
+  expect(documents.tokens.size).toBeGreaterThan(bytes * 0.19);
 });

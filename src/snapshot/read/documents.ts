@@ -209,7 +209,8 @@ export class Documents {
   #divide(): void {
     const bytes = this.#options.memory.documents - this.#reserved;
     this.tokens.resize(bytes / 2);
-    this.#others.resize(bytes - this.tokens.size);
+    // Tokens beyond their half leave in slices, and must not evict all other documents until then.
+    this.#others.resize(bytes - Math.min(this.tokens.size, bytes / 2));
   }
 
   #memoryOf(id: string): DocumentMemory {

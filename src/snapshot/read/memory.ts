@@ -48,7 +48,7 @@ export class DocumentMemory implements DocumentListener {
   readonly #documents: LRUCache<string, Entry>;
   /** Bytes of the documents. */
   #limit: number;
-  #evicting: Promise<void> | undefined;
+  #isEvicting = false;
   /** Of the documents. A walk through the LRU has no place to go on from after a pause. */
   readonly #ids = new Set<string>();
   readonly #notes: Notes;
@@ -85,10 +85,9 @@ export class DocumentMemory implements DocumentListener {
 
   /** Evicts documents until the limit holds, in slices: there may be many thousands. */
   #evict(): void {
-    if (this.#evicting || this.#documents.calculatedSize <= this.#limit) return;
-    this.#evicting = inSlices(this.#evictions()).finally(() => {
-      this.#evicting = undefined;
-    });
+    if (this.#isEvicting || this.#documents.calculatedSize <= this.#limit) return;
+    this.#isEvicting = true;
+    void inSlices(this.#evictions());
   }
 
   *#evictions(): Generator<void, void> {
@@ -96,6 +95,8 @@ export class DocumentMemory implements DocumentListener {
       this.#documents.pop();
       yield;
     }
+    // Not when the promise settles: a document that is stored until then would stay beyond the limit.
+    this.#isEvicting = false;
   }
 
   #insert(id: string, entry: Entry): void {

@@ -9,6 +9,7 @@ import {
 import { BYTES_PER_DOCUMENT } from '../../../src/snapshot/read/budget.ts';
 import { Consistency } from '../../../src/snapshot/read/consistency.ts';
 import { DocumentMemory } from '../../../src/snapshot/read/memory.ts';
+import { until } from '../../support/until.ts';
 
 const READ = { epoch: 1, at: 0 };
 
@@ -200,6 +201,14 @@ describe('a full memory', () => {
     expect(memory.known('region:1')).toEqual({ document: undefined, version: 5 });
     serve('region:4', plainDocument(100_000, 6));
     expect(memory.known('region:4')).toEqual({ document: undefined, version: 6 });
+  });
+
+  it('holds its limit after documents that were stored in the same turn', async () => {
+    const { memory, serve } = memoryOf(2_000_000);
+    memory.resize(100_000);
+    for (let id = 0; id < 20; id++) serve(`region:${id}`, plainDocument(40_000));
+    await until(() => memory.size <= 100_000, { timeoutMs: 5000 });
+    expect(memory.size).toBeGreaterThan(40_000);
   });
 
   it('holds its limit in any order of reads, publications and evictions', () => {
