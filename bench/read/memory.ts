@@ -7,6 +7,7 @@ import { hashOf } from '../../src/snapshot/document/body.ts';
 import { regionContent, tokenContent } from '../../src/snapshot/document/build.ts';
 import { decodeDocument, encodeDocument, encoding } from '../../src/snapshot/document/format.ts';
 import { CacheKeys, documentId } from '../../src/snapshot/document/keys.ts';
+import { TokenDocument } from '../../src/snapshot/document/token-document.ts';
 import {
   BYTES_PER_DOCUMENT,
   BYTES_PER_ENTRY,
@@ -18,7 +19,7 @@ import type { CacheLink } from '../../src/snapshot/read/link.ts';
 import { MachineRegions } from '../../src/snapshot/read/machine-regions.ts';
 import { DocumentMemory } from '../../src/snapshot/read/memory.ts';
 import type { PostgresReads } from '../../src/snapshot/read/postgres-reads.ts';
-import { TokenDocument, TokenMemory } from '../../src/snapshot/read/token-memory.ts';
+import { TokenMemory } from '../../src/snapshot/read/token-memory.ts';
 import type { Bar } from '../support/bar.ts';
 import { flag, readOptions, report } from '../support/harness.ts';
 

@@ -8,9 +8,9 @@ import { readColumns } from '../../src/snapshot/document/columns.ts';
 import { encodeDocument, encoding } from '../../src/snapshot/document/format.ts';
 import { type DocumentName, documentId } from '../../src/snapshot/document/keys.ts';
 import { loadContent, loadRegion } from '../../src/snapshot/document/load.ts';
+import { formForMemory } from '../../src/snapshot/document/token-document.ts';
 import { memoryBudget } from '../../src/snapshot/read/budget.ts';
 import { WAITING } from '../../src/snapshot/read/postgres-reads.ts';
-import { inMemoryForm } from '../../src/snapshot/read/token-memory.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { addMachine, addRegion } from './rows.ts';
@@ -310,7 +310,7 @@ it('tokens beyond their half, once the search takes bytes, evict no other docume
   for (let i = 0; documents.tokens.size < bytes * 0.49; i++) {
     const name = { kind: 'token', hash: String(i) } as const;
     const id = documentId(name);
-    const document = inMemoryForm(id, encoding(tokenContent(name.hash, 1, record)).document);
+    const document = formForMemory(id, encoding(tokenContent(name.hash, 1, record)).document);
     documents.tokens.onServed({ id, name }, { document, epoch: reader.link.epoch, at: Date.now() });
   }
   documents.reserve(bytes * 0.6);

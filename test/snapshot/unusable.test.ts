@@ -175,3 +175,19 @@ describe('the region of a machine', () => {
     }
   });
 });
+
+it('a token whose value has no record of a token is an unusable value, also with its checksum', async () => {
+  const name = { kind: 'token', hash: hashToken(token) } as const;
+  const content = (await loadContent(scene.sql, name)) ?? expect.unreachable('there is no such token');
+  const granted = await scene.reader().tokens.verify(token);
+  for (const body of ['{}', 'null', '[]']) {
+    await scene.cache.set(
+      scene.keys.document(name),
+      await encodeDocument({ ...content, body: Buffer.from(body) }),
+    );
+    const unusable: string[] = [];
+    await using reader = await linkedWithoutRead({ onUnusable: (kind) => unusable.push(kind) });
+    expect(await reader.tokens.verify(token), body).toEqual(granted);
+    expect(unusable, body).toEqual(['token']);
+  }
+});

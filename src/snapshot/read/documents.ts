@@ -4,6 +4,7 @@ import { type InvalidationListener, type MaybePromise, Unavailable } from '../do
 import type { Document } from '../document/document.ts';
 import { type CacheKeys, type DocumentName, documentId, FEED_ID } from '../document/keys.ts';
 import { loadTokenVersions } from '../document/load.ts';
+import { formForMemory, TOKEN } from '../document/token-document.ts';
 import { BYTES_PER_DOCUMENT, type MemoryBudget } from './budget.ts';
 import { Consistency } from './consistency.ts';
 import { Freshness, later } from './freshness.ts';
@@ -12,7 +13,7 @@ import { MachineRegions } from './machine-regions.ts';
 import { DocumentMemory, type DumpContent, type DumpedDocument } from './memory.ts';
 import type { ReadOptions, Reads } from './postgres-reads.ts';
 import { type LookUp, type TieredResult, Tiers, type TiersOptions } from './tiers.ts';
-import { TOKEN, TokenDocument, TokenMemory } from './token-memory.ts';
+import { TokenMemory } from './token-memory.ts';
 
 /** Receives each publication, also of a feed position, and each change of lineage. */
 export interface PublicationListener {
@@ -271,7 +272,7 @@ export class Documents {
         const wanted = { keys, name, id, cached, atLeast, stamps, lookUp: limits };
         let found: TieredResult;
         try {
-          found = inMemoryForm(id, await this.#tiers.read(wanted));
+          found = inFormForMemory(id, await this.#tiers.read(wanted));
           if (found.isOfPostgres) await this.#lineage.checkDumped(true);
           this.#rules.checkAge(name.kind, found, began);
         } catch (error) {
@@ -388,9 +389,8 @@ export class Documents {
   }
 }
 
-/** Returns a result with the form of its document that memory stores. */
-function inMemoryForm(id: string, found: TieredResult): TieredResult {
-  const { document } = found;
-  if (!document || document instanceof TokenDocument || !id.startsWith(TOKEN)) return found;
-  return { ...found, document: new TokenDocument(id, document) };
+/** Postgres gives a token with its encoded value. */
+function inFormForMemory(id: string, found: TieredResult): TieredResult {
+  const document = found.document && formForMemory(id, found.document);
+  return document === found.document ? found : { ...found, document };
 }

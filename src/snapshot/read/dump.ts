@@ -16,7 +16,8 @@ import type { Logger } from 'pino';
 import { withTimeout } from '../../domain/clock.ts';
 import { messageOf } from '../../domain/errors.ts';
 import { Slice } from '../../domain/event-loop.ts';
-import { decodeDocument, encodeLoaded, FORMAT } from '../document/format.ts';
+import { encodeLoaded, FORMAT } from '../document/format.ts';
+import { decodeForMemory } from '../document/token-document.ts';
 import type { Documents, LoadedDump } from './documents.ts';
 import type { DumpContent, DumpedDocument } from './memory.ts';
 
@@ -155,7 +156,7 @@ async function readDump(path: string, limit: number): Promise<LoadedDump> {
   const slice = new Slice();
   while (offset < end) {
     const { id, at, asOf, length } = takeLine();
-    const document = decodeDocument(id, file.subarray(offset, offset + length));
+    const document = decodeForMemory(id, file.subarray(offset, offset + length));
     if (!document) throw new Error('it is damaged');
     // Otherwise each document would keep the whole file in memory.
     document.detach();

@@ -5,9 +5,10 @@ import { isTracing, traced } from '../../domain/tracer.ts';
 import type { RedisClient } from '../../redis/redis.ts';
 import { type MaybePromise, type Tier, Unavailable } from '../document/answer.ts';
 import type { Document } from '../document/document.ts';
-import { decodeDocument, encoding, HEADER_LENGTH, isForeignFormat, parseHeader } from '../document/format.ts';
+import { encoding, HEADER_LENGTH, isForeignFormat, parseHeader } from '../document/format.ts';
 import { type CacheKeys, type DocumentName, documentId } from '../document/keys.ts';
 import { loadContent, loadVersion } from '../document/load.ts';
+import { decodeForMemory } from '../document/token-document.ts';
 import { dropValue } from '../publish/fence.ts';
 import { type CacheCommands, Late, type OnReply, type Reply } from './cache.ts';
 import { type KnownStamps, type ReadAt, timeBy } from './freshness.ts';
@@ -208,7 +209,7 @@ class CacheTier {
     value: Buffer | null | undefined,
   ): TieredResult | undefined {
     if (!value) return undefined;
-    const document = decodeDocument(id, value);
+    const document = decodeForMemory(id, value);
     if (document) {
       if (document.version < atLeast) return undefined;
       return { document, tier: 'redis', asOf: timeBy(stamps.cache, id, document.sources) };

@@ -1,90 +1,15 @@
 import { LRUCache } from 'lru-cache';
 import { lruOfEntries } from '../../domain/lru.ts';
-import { type Grant, SCOPES, type Scope } from '../../domain/scope.ts';
-import type { Body, StoredBody } from '../document/body.ts';
-import { type TokenRecord, tokenContent } from '../document/build.ts';
-import { Document } from '../document/document.ts';
-import { encoding } from '../document/format.ts';
-import { documentId } from '../document/keys.ts';
+import type { Document } from '../document/document.ts';
+import { TokenDocument } from '../document/token-document.ts';
 import { BYTES_PER_ENTRY, BYTES_PER_TOKEN } from './budget.ts';
 import type { Consistency, Kind } from './consistency.ts';
 import type { ReadAt } from './freshness.ts';
-import { DocumentMemory, type DocumentMemoryOptions, type DumpedDocument } from './memory.ts';
+import { DocumentMemory, type DocumentMemoryOptions } from './memory.ts';
 import type { Served, Wanted } from './tiers.ts';
-
-/** The start of the ids of tokens. */
-export const TOKEN = documentId({ kind: 'token', hash: '' });
 
 /** Revocations at the same time that no worker could publish. */
 const NEWER_TOKENS = 10_000;
-
-const NO_SOURCES: readonly string[] = [];
-const NO_INDEX = Buffer.from('[]');
-
-/** A token without its encoded value, which has three times the bytes. Only a dump needs it, and makes it again. */
-export class TokenDocument extends Document {
-  readonly id: string;
-  readonly grant: Grant;
-  /** In milliseconds; null for never. */
-  readonly expiresAt: number | null;
-  readonly isRevoked: boolean;
-  /** The token itself, once a request with it was accepted. */
-  text: string | undefined;
-  /** Also those that a newer release knows, which may recall the dump. */
-  readonly #scopes: readonly string[];
-
-  constructor(id: string, { version, body }: Document) {
-    super(version);
-    this.id = id;
-    const record = JSON.parse(body.identity.toString()) as TokenRecord;
-    const { id: tokenId, organizationId, scopes, expiresAt, revoked } = record;
-    const known = sharedScopes(scopes);
-    this.grant = { tokenId, organizationId, scopes: known };
-    this.#scopes = known.length === scopes.length ? known : scopes;
-    this.expiresAt = expiresAt;
-    this.isRevoked = revoked;
-  }
-
-  get body(): Body | StoredBody {
-    const { id, version, grant, expiresAt, isRevoked: revoked } = this;
-    const { tokenId, organizationId } = grant;
-    const record = { id: tokenId, organizationId, scopes: this.#scopes, expiresAt, revoked };
-    return encoding(tokenContent(id.slice(TOKEN.length), version, record)).document.body;
-  }
-
-  get sources(): readonly string[] {
-    return NO_SOURCES;
-  }
-
-  get currency(): undefined {
-    return undefined;
-  }
-
-  get index(): Buffer {
-    return NO_INDEX;
-  }
-
-  get size(): number {
-    return 0;
-  }
-
-  detach(): void {}
-
-  onGrowth(): void {}
-
-  slice(): undefined {
-    return undefined;
-  }
-}
-
-/** Returns the scopes that this release knows. All tokens with the same ones have the same array. */
-function sharedScopes(scopes: readonly string[]): readonly Scope[] {
-  const index = SCOPES.reduce((sum, scope, i) => sum + (scopes.includes(scope) ? 2 ** i : 0), 0);
-  SHARED[index] ??= SCOPES.filter((scope) => scopes.includes(scope));
-  return SHARED[index];
-}
-
-const SHARED: (readonly Scope[])[] = [];
 
 export interface TokenMemoryOptions extends Omit<DocumentMemoryOptions, 'bytesPerEntry'> {
   /** Bytes for unknown tokens. With separate bytes, guesses evict no token. */
@@ -156,7 +81,7 @@ export class TokenMemory extends DocumentMemory {
 
   /** Notes that Postgres has a newer version of a token than the one that was served. */
   onNewer(id: string, version: number): void {
-    this.#newer.set(id, version);
+    this.#newer.set(id, Math.max(version, this.#newer.get(id) ?? 0));
   }
 
   /** Returns true for a token of a former lineage: its lookup is no guess. */
@@ -176,12 +101,6 @@ export class TokenMemory extends DocumentMemory {
     this.#unknown.delete(id);
     this.#used.set(id, document.version);
     super.onServed(wanted, served);
-  }
-
-  override insertDumped(dumped: readonly DumpedDocument[]): number {
-    return super.insertDumped(
-      dumped.map((each) => ({ ...each, document: new TokenDocument(each.id, each.document) })),
-    );
   }
 
   override onPublished(id: string, version: number): void {

@@ -3,9 +3,9 @@ import { lruOfEntries } from '../../domain/lru.ts';
 import type { Grant } from '../../domain/scope.ts';
 import { hashToken, isWellFormedToken } from '../../domain/token.ts';
 import { type TokenReader, Unavailable, whenThere } from '../document/answer.ts';
+import { TokenDocument } from '../document/token-document.ts';
 import type { Documents } from './documents.ts';
 import { POSTGRES_DEADLINE_MS, Semaphore, WAITING } from './postgres-reads.ts';
-import { TokenDocument } from './token-memory.ts';
 
 const UNKNOWN_TOKENS: UnknownTokenLimits = { perSecond: 100, perSecondAndAddress: 10 };
 

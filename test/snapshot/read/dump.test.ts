@@ -8,7 +8,8 @@ import { pino } from 'pino';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../../src/db/tokens.ts';
 import { type Answer, type MaybePromise, Unavailable } from '../../../src/snapshot/document/answer.ts';
-import { encoding } from '../../../src/snapshot/document/format.ts';
+import { tokenContent } from '../../../src/snapshot/document/build.ts';
+import { encodeLoaded, encoding } from '../../../src/snapshot/document/format.ts';
 import { documentId, LINEAGE_KEY } from '../../../src/snapshot/document/keys.ts';
 import { Dump } from '../../../src/snapshot/read/dump.ts';
 import { type FaultProxy, faultProxy } from '../../support/fault-proxy.ts';
@@ -426,6 +427,19 @@ describe('a file that cannot be used is ignored, with one line in the log', () =
         return withChecksum(
           Buffer.from(text.replace(`{"id":"clusters:${a}"`, `{"id":"clusters:${b}"`), 'latin1'),
         );
+      },
+      'it is damaged',
+    ],
+    [
+      'a token without its record',
+      () => {
+        const hash = 'a'.repeat(64);
+        const record = { id: 1, organizationId: 1, scopes: [], expiresAt: null, revoked: false };
+        const { document } = encoding({ ...tokenContent(hash, 1, record), body: Buffer.from('{}') });
+        const id = documentId({ kind: 'token', hash });
+        const value = encodeLoaded(id, document);
+        const line = `${JSON.stringify({ id, at: clock.now(), length: value.length })}\n`;
+        return withChecksum(Buffer.concat([content().subarray(0, -8), Buffer.from(line), value]));
       },
       'it is damaged',
     ],

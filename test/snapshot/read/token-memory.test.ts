@@ -3,9 +3,10 @@ import { newToken } from '../../../src/domain/token.ts';
 import { type TokenRecord, tokenContent } from '../../../src/snapshot/document/build.ts';
 import { encodeLoaded, encoding } from '../../../src/snapshot/document/format.ts';
 import { documentId } from '../../../src/snapshot/document/keys.ts';
+import { TokenDocument } from '../../../src/snapshot/document/token-document.ts';
 import { BYTES_PER_TOKEN } from '../../../src/snapshot/read/budget.ts';
 import { Consistency } from '../../../src/snapshot/read/consistency.ts';
-import { TokenDocument, TokenMemory } from '../../../src/snapshot/read/token-memory.ts';
+import { TokenMemory } from '../../../src/snapshot/read/token-memory.ts';
 
 const READ = { epoch: 1, at: 0, isOfCache: true };
 const RECORD: TokenRecord = {
@@ -95,10 +96,13 @@ it('a newer version that PostgreSQL has is known for good, also of a token that 
   expect(memory.known(idOf('two'))).toEqual({ document: undefined, version: 5 });
 });
 
-it('a token has the same value as its document, with scopes that only a newer release knows', () => {
-  const record = { ...RECORD, scopes: ['machines:read', 'invoices:read'], expiresAt: 4_000_000_000_000 };
+it.each([
+  ['a scope that only a newer release knows', ['machines:read', 'invoices:read'], ['machines:read']],
+  ['another order', ['clusters:read', 'machines:read'], ['machines:read', 'clusters:read']],
+])('a token has the same value as its document, with %s among its scopes', (_, scopes, known) => {
+  const record = { ...RECORD, scopes, expiresAt: 4_000_000_000_000 };
   const { document } = encoding(tokenContent('one', 3, record));
   const token = new TokenDocument(idOf('one'), document);
   expect(encodeLoaded(token.id, token)).toEqual(encodeLoaded(token.id, document));
-  expect(token.grant).toEqual({ tokenId: 7, organizationId: 8, scopes: ['machines:read'] });
+  expect(token.grant).toEqual({ tokenId: 7, organizationId: 8, scopes: known });
 });
