@@ -71,6 +71,9 @@ await Promise.all(
   }),
 );
 say(`${clustersOf.length} organizations are in memory`);
+// A scrape has series of each route with a request. Without a token these requests are refused.
+const openapi = await fetchAnswer(port, '/openapi.json');
+for (const path of Object.keys(JSON.parse(openapi.body.toString()).paths)) await fetchAnswer(port, path);
 const script = join(folder, 'tokens.lua');
 await writeFile(script, cycleScript(clustersOf.slice(0, tokens)));
 

@@ -2,18 +2,47 @@
 import { AggregatorRegistry, type Registry } from 'prom-client';
 import { Slice } from '../domain/event-loop.ts';
 
+/** Series of one step: each takes some microseconds, and those of all routes take milliseconds. */
+const SERIES_PER_STEP = 50;
+
 /**
- * Returns the page of one process, as the library does, but in slices: series of all routes take milliseconds. Each series is read after
- * the one before, so none may wait for a server.
+ * Shows a registry in slices, some series of one metric at a time. Each metric is read after the one before, so none may wait for a
+ * server.
  */
-export async function metricsInSlices(registry: Registry): Promise<string> {
-  const texts: string[] = [];
+async function shownInSlices<T>(
+  registry: Registry,
+  show: (part: Registry, isFirst: boolean) => Promise<T>,
+): Promise<T[]> {
+  const shown: T[] = [];
   const slice = new Slice();
   for (const { name } of registry.getMetricsAsArray()) {
-    texts.push(await registry.getSingleMetricAsString(name));
-    if (slice.isOver) await slice.next();
+    const metric = await registry.getSingleMetric(name)?.get();
+    if (!metric) continue;
+    // A metric without series has its description.
+    for (let from = 0; from === 0 || from < metric.values.length; from += SERIES_PER_STEP) {
+      const values = metric.values.slice(from, from + SERIES_PER_STEP);
+      const get = async () => ({ ...metric, values });
+      // Its series get the labels of the registry.
+      const part: Registry = Object.assign(Object.create(registry), { getMetricsAsArray: () => [{ get }] });
+      shown.push(await show(part, from === 0));
+      if (slice.isOver) await slice.next();
+    }
   }
-  return `${texts.join('\n\n')}\n`;
+  return shown;
+}
+
+/** Returns the page of one process, as the library does, but in slices. */
+export async function metricsInSlices(registry: Registry): Promise<string> {
+  const texts = await shownInSlices(registry, async (part, isFirst) => {
+    const text = await part.metrics();
+    return isFirst ? text : text.replace(/^(?:#.*\n)+/, '');
+  });
+  return texts.join('');
+}
+
+/** Returns what `exportMetrics` does, in slices. A metric of many series has several entries, whose series are added up. */
+export async function exportInSlices(registry: Registry): Promise<unknown> {
+  return (await shownInSlices(registry, (part) => part.getMetricsAsJSON())).flat();
 }
 
 export const exportMetrics = (registry: Registry): Promise<unknown> => registry.getMetricsAsJSON();

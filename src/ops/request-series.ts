@@ -10,19 +10,20 @@ import {
 export function addRequestSeries(registry: Registry, requests: RequestCounts): void {
   const { routes, tiers, unusable } = requests;
   const registers = [registry];
-  new Counter({
+  const counted = new Counter({
     name: 'fleetbook_http_requests_total',
     help: 'Answered requests, by route pattern, method and status',
     labelNames: ['route', 'method', 'status'],
     registers,
-    collect() {
-      this.reset();
-      for (const [route, { counts }] of routes)
-        for (const [method, byStatus] of counts)
-          byStatus.forEach((count, status) => {
-            if (count > 0) this.inc({ route, method, status }, count);
-          });
-    },
+  });
+  readFrom(counted, () => {
+    const series: Series[] = [];
+    for (const [route, { counts }] of routes)
+      for (const [method, byStatus] of counts)
+        byStatus.forEach((value, status) => {
+          if (value > 0) series.push({ labels: { route, method, status }, value });
+        });
+    return series;
   });
   addDurations(registry, requests, ({ durations }) => durations, {
     name: 'fleetbook_http_request_duration_seconds',
@@ -34,33 +35,31 @@ export function addRequestSeries(registry: Registry, requests: RequestCounts): v
     help: 'The same for downloads and requests that waited for changes; for a stream, the time until it began',
     buckets: LASTING_BOUNDS,
   });
-  new Counter({
+  const reads = new Counter({
     name: 'fleetbook_reads_total',
     help: 'Answers by tier',
     labelNames: ['tier'],
     registers,
-    collect() {
-      this.reset();
-      for (const [tier, count] of tiers) this.inc({ tier }, count);
-    },
   });
-  new Counter({
+  readFrom(reads, () => [...tiers].map(([tier, value]) => ({ labels: { tier }, value })));
+  const damaged = new Counter({
     name: 'fleetbook_cache_unusable_documents_total',
     help: 'Values of the cache that a reader could not use, by kind of document; each is replaced',
     labelNames: ['kind'],
     registers,
-    collect() {
-      this.reset();
-      for (const kind of new Set([...DOCUMENT_KINDS, ...unusable.keys()]))
-        this.inc({ kind }, unusable.get(kind) ?? 0);
-    },
   });
+  readFrom(damaged, () =>
+    [...new Set([...DOCUMENT_KINDS, ...unusable.keys()])].map((kind) => ({
+      labels: { kind },
+      value: unusable.get(kind) ?? 0,
+    })),
+  );
 }
 
 /** An alert on the increase needs the series before the first unusable value. */
 const DOCUMENT_KINDS = ['clusters', 'columns', 'price-book', 'providers', 'region', 'token'];
 
-/** Adds a histogram that reads counts and gets no observations. */
+/** Adds a histogram with the buckets of each route. */
 function addDurations(
   registry: Registry,
   { routes }: RequestCounts,
@@ -69,9 +68,8 @@ function addDurations(
 ): void {
   const { name, buckets: bounds } = described;
   const histogram = new Histogram({ ...described, labelNames: ['route'], registers: [registry] });
-  const empty = new Histogram({ ...described, labelNames: ['route'], registers: [] });
-  const get = async () => {
-    const values = [...routes].flatMap(([route, counts]) => {
+  readFrom(histogram, () =>
+    [...routes].flatMap(([route, counts]) => {
       const durations = of(counts);
       if (!durations) return [];
       let count = 0;
@@ -84,9 +82,20 @@ function addDurations(
         { metricName: `${name}_sum`, labels: { route }, value: durations.seconds },
         { metricName: `${name}_count`, labels: { route }, value: count },
       ];
-    });
-    return { ...(await empty.get()), values };
-  };
-  // The library calls the second name when it writes text.
-  Object.assign(histogram, { get, getForPromString: get });
+    }),
+  );
+}
+
+interface Series {
+  readonly metricName?: string;
+  readonly labels: Readonly<Record<string, string | number>>;
+  readonly value: number;
+}
+
+/** Lets a metric without observations read its series. The library's observations of all routes would take milliseconds at a scrape. */
+function readFrom(metric: Counter | Histogram, series: () => readonly Series[]): void {
+  const described = metric.get();
+  const get = async () => ({ ...(await described), values: series() });
+  // The library calls the second name when it writes the text of a histogram.
+  Object.assign(metric, { get, getForPromString: get });
 }

@@ -2,7 +2,7 @@ import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { openStore } from '../../src/db/connection/connect.ts';
 import { addSearchSeries } from '../../src/features/search/routes.ts';
-import { exportMetrics, mergeMetrics } from '../../src/ops/merge-metrics.ts';
+import { exportInSlices, exportMetrics, mergeMetrics, metricsInSlices } from '../../src/ops/merge-metrics.ts';
 import { apiMetrics, workerMetrics } from '../../src/ops/metrics.ts';
 import { addSourceGauges, type SourceFacts } from '../../src/ops/source-gauges.ts';
 import { disableSource } from '../../src/sync/runs/disabled.ts';
@@ -69,6 +69,18 @@ describe('the metrics of an API', () => {
     const { registry, observe } = apiMetrics();
     for (const method of ['PROPFIND', 'MKCOL']) observe({ ...request, method, status: 405 });
     expect(series(await registry.metrics(), 'fleetbook_http_requests_total', { method: 'other' })).toBe(2);
+  });
+
+  it('are the same in slices as in one page', async () => {
+    const { registry, observe } = apiMetrics();
+    for (let route = 0; route < 40; route++)
+      for (const lasts of [false, true]) observe({ ...request, route: `/v1/${route}`, lasts });
+    const linesOf = (text: string) => text.split('\n').filter((line) => line.includes('fleetbook_'));
+    const lines = linesOf(await registry.metrics());
+    expect(lines.length).toBeGreaterThan(1000);
+    expect(linesOf(await metricsInSlices(registry))).toEqual(lines);
+    const merged = linesOf(await mergeMetrics([await exportMetrics(registry)]));
+    expect(linesOf(await mergeMetrics([await exportInSlices(registry)]))).toEqual(merged);
   });
 
   it('are separate for each registry', async () => {

@@ -47,9 +47,12 @@ async function serveAlone(config: Configured, env: Environment, stop: Promise<st
   const { app, loadRest } = await openApi(config, env, closing, logger);
   const port = await listen(app, settings);
   const registry = await loadRest();
-  const { offerOps, ownMetrics } = await import('./ops.ts');
-  const { metricsInSlices } = await import('../../ops/merge-metrics.ts');
-  const offered = { ...ownMetrics(registry), metrics: () => metricsInSlices(registry) };
+  const { offerOps } = await import('./ops.ts');
+  const { exportInSlices, metricsInSlices } = await import('../../ops/merge-metrics.ts');
+  const offered = {
+    metrics: () => metricsInSlices(registry),
+    exported: () => exportInSlices(registry),
+  };
   await offerOps({ config, env, logger, closing, queues: [] }, offered);
   reportReady({ port });
   logger.info({ host: settings.HOST, port }, 'serving');
@@ -68,9 +71,9 @@ async function serveAsOneOfSeveral(
     const { app, loadRest } = await openApi(config, env, closing, logger);
     const port = await listen(app, config.settings, canSharePort);
     const registry = await loadRest();
-    const { exportMetrics } = await import('../../ops/merge-metrics.ts');
+    const { exportInSlices } = await import('../../ops/merge-metrics.ts');
     answerParent(
-      async (): Promise<ProcessExport> => ({ pid: process.pid, metrics: await exportMetrics(registry) }),
+      async (): Promise<ProcessExport> => ({ pid: process.pid, metrics: await exportInSlices(registry) }),
     );
     reportReady({ port });
     logger.debug({ why: await stop }, 'serving stops');
