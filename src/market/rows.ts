@@ -124,7 +124,7 @@ export function* mergeRows(
   const moved = new Uint32Array(before.count);
   yield;
   const added = new Uint32Array(sorted.length);
-  const byId = new Uint32Array(Math.max(before.byId.length, highest(incoming.ids) + 1));
+  const byId = new Uint32Array(Math.max(before.byId.length, (yield* highest(incoming.ids)) + 1));
   yield;
   let [old, next] = [0, 0];
   for (let row = 0; row < count; row++) {
@@ -220,9 +220,12 @@ function* numbers(count: number): Generator<void, Uint32Array> {
 }
 
 /** Returns the highest of the ids; -1 for none. */
-function highest(ids: Uint32Array): number {
+function* highest(ids: Uint32Array): Generator<void, number> {
   let most = -1;
-  for (let i = 0; i < ids.length; i++) most = Math.max(most, ids[i] as number);
+  for (let i = 0; i < ids.length; i++) {
+    most = Math.max(most, ids[i] as number);
+    if (i % ROWS_PER_STEP === 0) yield;
+  }
   return most;
 }
 
