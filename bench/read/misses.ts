@@ -35,7 +35,7 @@ export interface Miss {
 export type RedisMiss = 'list' | 'machine' | 'clusters' | 'cluster';
 
 export interface Misses {
-  /** Answered by Redis. Organizations have a different token each, which both servers look up in Redis. */
+  /** Answered by Redis. Organizations have a different token each: the peers look it up in Redis, and a reader has it in memory. */
   readonly redis: Readonly<Record<RedisMiss, Miss>>;
   /** The first seconds of servers that just started, and keep the contract: lists of regions. One run of each a round. */
   readonly fresh: readonly { readonly fleetbook: Figures; readonly peer: Figures }[];
@@ -44,7 +44,7 @@ export interface Misses {
 }
 
 /**
- * Room for the token, the list of providers and about eighty of a thousand regions. With less, 64 concurrent requests
+ * Room for the tokens, the list of providers and about eighty of a thousand regions. With less, 64 concurrent requests
  * would evict each other's inputs before they are used.
  */
 const LITTLE_MEMORY = '2500000';
