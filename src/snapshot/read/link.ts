@@ -262,7 +262,9 @@ export class CacheLink implements AsyncDisposable {
     if (loop !== this.#loop) return false;
     for (const entry of entries) {
       if (!this.#position || !follows(entry, this.#position)) {
+        // The new epoch begins with the next position: what is read until then may lack what is appended before it.
         this.#position = undefined;
+        this.#unlink();
         return false;
       }
       this.#position = entry;

@@ -44,7 +44,8 @@ describe('the freshness of an answer', () => {
     await scene.cache.hset(scene.keys.stamps, 'cloud', 'catalogue 2026-01-02T05:00:00.000Z');
     await loseEntry(scene);
     await reader.caughtUp();
-    expect(received).toEqual(['changes', 'times']);
+    // The link ends, and then the epoch.
+    expect(received).toEqual(['changes', 'changes', 'times']);
   });
 
   it('advances without a stream once all of memory was compared after it', async () => {

@@ -176,6 +176,23 @@ describe('an epoch', () => {
     expect(reader.link.epoch).toBeGreaterThan(epoch);
   });
 
+  it('that has a gap is no longer current from the gap on, and ends once the end of the stream is known', async () => {
+    await scene.publisher.publishDirty();
+    const reader = await scene.linkedReader();
+    const { documents, link } = reader;
+    await documents.get(region());
+    const { epoch } = link;
+    const states: [isLinked: boolean, epoch: number][] = [];
+    const onInvalidateAll = () => void states.push([link.linked, link.epoch]);
+    documents.addInvalidationListener({ onInvalidate: () => {}, onInvalidateAll, onFreshness: () => {} });
+    await loseEntry(scene);
+    await until(() => link.epoch > epoch && link.linked);
+    expect(states).toEqual([
+      [false, epoch],
+      [false, epoch + 1],
+    ]);
+  });
+
   it('ends if the stream was trimmed behind a reader', async () => {
     await using proxy = await faultProxy(scene.redis.url);
     await scene.publisher.publishDirty();
