@@ -312,8 +312,14 @@ export class CacheLink implements AsyncDisposable {
     const breaks = this.#breaks;
     this.#askedBothAt = performance.now();
     // Without a deadline: a late reply proves as much, and the heartbeat grows old.
-    const found = await this.#redis.xrange(keys.stream, id, id).catch(() => []);
-    if (breaks === this.#breaks && found.map(entryOf).some((entry) => entry.mark === mark)) this.#confirm(at);
+    const found = await this.#redis.xrange(keys.stream, id, id).catch(() => undefined);
+    if (!found || breaks !== this.#breaks) return;
+    if (found.map(entryOf).some((entry) => entry.mark === mark)) this.#confirm(at);
+    else if (this.#hasHeartbeat) {
+      this.#unlink('the connection for documents leads to another server than the stream');
+      // Entries of the stream were not about the documents that it has read there.
+      this.#newEpoch();
+    }
   }
 
   #confirm(at: number): void {

@@ -380,6 +380,32 @@ describe('no reader is linked', () => {
     expect(isLinked).toBe(false);
   });
 
+  it('once its documents come from a server that no longer replicates, over the same connection', async () => {
+    await using replica = await startTestRedis();
+    using admin = await adminOf(replica);
+    await admin.redis.config('SET', 'masterauth', scene.redis.password);
+    await admin.redis.call('REPLICAOF', '127.0.0.1', scene.redis.port);
+    await until(async () => (await admin.redis.info('replication')).includes('master_link_status:up'));
+    await scene.publisher.publishDirty();
+    using _heartbeat = beat();
+    const reader = await scene.linkedReader({
+      silentAfterMs: 60_000,
+      confirmBothEveryMs: 50,
+      redisUrl: replica.url,
+      streamUrl: scene.redis.url,
+    });
+    await admin.redis.call('REPLICAOF', 'NO', 'ONE');
+    const { epoch } = reader.link;
+    await until(() => !reader.link.linked && reader.link.epoch > epoch, { timeoutMs: 5000 });
+    const entries = await scene.cache.xlen(scene.keys.stream);
+    let isLinked = false;
+    await until(async () => {
+      isLinked ||= reader.link.linked;
+      return (await scene.cache.xlen(scene.keys.stream)) > entries + 3;
+    });
+    expect(isLinked).toBe(false);
+  });
+
   it('in a process that was frozen, until it has read its entries', async () => {
     await scene.publisher.publishDirty();
     using _heartbeat = beat();
