@@ -23,7 +23,7 @@ import { memoryBudget } from '../snapshot/read/budget.ts';
 import { Documents } from '../snapshot/read/documents.ts';
 import { Dump } from '../snapshot/read/dump.ts';
 import { watchLineage } from '../snapshot/read/lineage.ts';
-import { CacheLink } from '../snapshot/read/link.ts';
+import { CacheLink, type LinkState } from '../snapshot/read/link.ts';
 import { PostgresReads } from '../snapshot/read/postgres-reads.ts';
 import { catalogueReader, clusterReader } from '../snapshot/read/readers.ts';
 import { tokenVerifier } from '../snapshot/read/tokens.ts';
@@ -199,9 +199,15 @@ async function readiness(documents: Documents, link: CacheLink, dump: Pick<Dump,
   return { ready: catalogue === 'ok', checks };
 }
 
-function cacheState({ state }: CacheLink): string {
+const WHY_NOT_LINKED: Readonly<Record<Exclude<LinkState, 'linked'>, string>> = {
+  away: 'this reader cannot read it',
+  joining: 'this reader joins its stream',
+  following: 'no worker reaches it',
+};
+
+function cacheState({ state, keys }: CacheLink): string {
   if (state === 'linked') return 'ok';
-  return state === 'following' ? 'not linked: no worker reaches it' : 'not linked';
+  return `not linked: ${keys ? WHY_NOT_LINKED[state] : 'the lineage is not known'}`;
 }
 
 /** Share of POSTGRES_READS for the primary, which also has the writes. */

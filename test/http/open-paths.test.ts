@@ -15,7 +15,7 @@ describe('/healthz', () => {
 
 describe('/readyz', () => {
   it('states the results of its checks', async () => {
-    const checks = { catalogue: 'ok', cache: 'not linked' };
+    const checks = { catalogue: 'ok', cache: 'not linked: no worker reaches it' };
     await using api = await testApi({ readiness: async () => ({ ready: true, checks }) });
     const response = await api.app.inject({ url: '/readyz' });
     expect([response.statusCode, response.json()]).toEqual([200, { status: 'ready', checks }]);

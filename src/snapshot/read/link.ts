@@ -79,11 +79,13 @@ export type LinkState = 'away' | 'joining' | 'following' | 'linked';
  * Reads the stream of the lineage, and decides whether memory and cache are current.
  *
  *     away ──connected──▶ joining ──end of the stream known──▶ following ──heartbeat──▶ linked
- *      ▲                     ▲                                    │                       │
+ *      ▲                     ▲                                    │  ▲                    │
+ *      │                     │                                    │  └─── no heartbeat ───┤
  *      │                     └──────── a gap, or no entry ────────┴───────────────────────┤
- *      └───────────────────────────── a connection is closed ◀────────────────────────────┘
+ *      └─────────── a connection is closed, or the stream cannot be read ◀────────────────┘
  *
- * While linked, every publication arrives as an entry. Each entry names the one before it, so a lost one is a gap, which begins a
+ * It reads the stream also while the connection for documents is closed, and again 200 ms after a failed read. A linked reader that
+ * joins because no entry came stays linked. While linked, every publication arrives as an entry. Each entry names the one before it, so a lost one is a gap, which begins a
  * new epoch. A document of an earlier epoch is compared before its next use. Decision 101 has the table of states.
  */
 export class CacheLink implements AsyncDisposable {
@@ -99,7 +101,10 @@ export class CacheLink implements AsyncDisposable {
   #events: LinkEvents | undefined;
   /** The loop that reads the stream now. Another lineage or connection has another one. */
   #loop: symbol | undefined;
+  /** The state of the connection for the stream. */
   #state: Exclude<LinkState, 'linked'> = 'away';
+  /** True after a failed read of the stream, until it was read. */
+  #isUnreadable = false;
   /** The last entry that was read; undefined before the first join, and after a gap. */
   #position: Entry | undefined;
   /** True after a heartbeat, while both connections last. */
@@ -169,7 +174,8 @@ export class CacheLink implements AsyncDisposable {
   }
 
   get state(): LinkState {
-    return this.linked ? 'linked' : this.#state;
+    if (this.linked) return 'linked';
+    return this.#isUnreadable || this.#redis.status !== 'ready' ? 'away' : this.#state;
   }
 
   /** When a worker last reached the cache, in milliseconds; before the first heartbeat, when the reader began to follow the lineage. */
@@ -200,6 +206,7 @@ export class CacheLink implements AsyncDisposable {
   #end(why?: string): void {
     this.#loop = undefined;
     this.#state = 'away';
+    this.#isUnreadable = false;
     this.#unlink(why);
   }
 
@@ -210,8 +217,13 @@ export class CacheLink implements AsyncDisposable {
         while (loop === this.#loop && (await this.#next(keys, loop)));
       } catch (error) {
         if (loop !== this.#loop) return;
-        this.#logger.debug({ err: error }, 'the stream of the cache cannot be read');
-        this.#unlink('the stream of the cache cannot be read');
+        const level = this.#isUnreadable ? 'debug' : 'warn';
+        this.#logger[level](
+          { err: error },
+          'the stream of the cache cannot be read; memory is checked against PostgreSQL',
+        );
+        this.#isUnreadable = true;
+        this.#unlink();
         await sleep(RETRY_MS, undefined, { ref: false });
       }
     }
@@ -260,6 +272,7 @@ export class CacheLink implements AsyncDisposable {
     const sentAt = performance.now();
     const entries = await readBehind(this.#stream, keys, this.#position ?? NOTHING, this.#blockMs);
     if (loop !== this.#loop) return false;
+    this.#isUnreadable = false;
     for (const entry of entries) {
       if (!this.#position || !follows(entry, this.#position)) {
         // The new epoch begins with the next position: what is read until then may lack what is appended before it.

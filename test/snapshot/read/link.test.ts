@@ -61,6 +61,22 @@ async function adminOf(server: TestRedis) {
   return { redis, [Symbol.dispose]: () => redis.disconnect() };
 }
 
+/** Adds a user for a reader's stream, whose rights a test takes away. */
+async function streamUser() {
+  const { cache, redis } = scene;
+  const name = `stream-${randomUUID()}`;
+  const acl = (...args: string[]) => cache.call('ACL', ...args);
+  await acl('SETUSER', name, 'on', `>${redis.password}`, '~*', '+@all');
+  const url = new URL(redis.url);
+  url.username = name;
+  return {
+    url: url.href,
+    deny: (command: string) => acl('SETUSER', name, `-${command}`),
+    allow: (command: string) => acl('SETUSER', name, `+${command}`),
+    [Symbol.asyncDispose]: async () => void (await acl('DELUSER', name)),
+  };
+}
+
 const beat = () => startHeartbeat(() => scene.publisher.heartbeat(), 100);
 
 describe('a linked reader', () => {
@@ -437,6 +453,42 @@ describe('no reader is linked', () => {
 
 /** Blocks this process, its timers and its connections, as a stopped virtual machine does. */
 const freeze = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+
+describe('a reader is away', () => {
+  it('while its connection for documents is closed, however well it reads the stream', async () => {
+    await using proxy = await faultProxy(scene.redis.url);
+    await scene.publisher.publishDirty();
+    using _heartbeat = beat();
+    const urls = { redisUrl: proxy.url, streamUrl: scene.redis.url };
+    const reader = await scene.linkedReader({ silentAfterMs, ...urls });
+    await proxy.refuse();
+    await until(() => !reader.link.linked);
+    await reader.caughtUp();
+    expect(reader.link.state).toBe('away');
+    await proxy.heal();
+    await until(() => reader.link.linked);
+  });
+
+  it('while it may not read the stream, and continues its epoch once it may', async () => {
+    await using user = await streamUser();
+    await scene.publisher.publishDirty();
+    using _heartbeat = beat();
+    const reader = await scene.linkedReader({ silentAfterMs, streamUrl: user.url });
+    const { epoch } = reader.link;
+    await user.deny('xread');
+    await until(() => reader.link.state !== 'linked');
+    const entries = await scene.cache.xlen(scene.keys.stream);
+    const states = new Set<string>();
+    await until(async () => {
+      states.add(reader.link.state);
+      return (await scene.cache.xlen(scene.keys.stream)) > entries + 5;
+    });
+    expect([...states]).toEqual(['away']);
+    await user.allow('xread');
+    await until(() => reader.link.linked);
+    expect(reader.link.epoch).toBe(epoch);
+  });
+});
 
 describe('entries', () => {
   it('that make no sense change nothing', async () => {

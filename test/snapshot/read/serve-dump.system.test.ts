@@ -167,7 +167,7 @@ describe('a reader that is killed and started with all servers down', () => {
     await until(async () => (await after.ready()).status === 200);
     expect(await after.ready()).toEqual({
       status: 200,
-      checks: { catalogue: 'ok', cache: 'not linked', tier: 'disk' },
+      checks: { catalogue: 'ok', cache: 'not linked: this reader cannot read it', tier: 'disk' },
     });
     for (const [i, path] of paths().entries()) {
       const answer = await after.get(path, token);
