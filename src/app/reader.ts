@@ -140,7 +140,7 @@ export async function composeReader(
     }),
     features: async () => (await parts()).flatMap(({ api }) => api ?? []),
     addMetrics: async (registry) => {
-      if (dump) await addDumpSeries(registry, dump);
+      await addSeries(registry, link, dump);
       replica?.addMetrics(registry);
       for (const { addMetrics } of await parts()) addMetrics?.(registry);
     },
@@ -166,12 +166,23 @@ async function openFeatures(context: Omit<ReaderContext, 'market'>): Promise<Rea
   return openers.map((openPart) => openPart({ ...context, market }));
 }
 
-async function addDumpSeries(registry: Registry, dump: Dump): Promise<void> {
+async function addSeries(registry: Registry, link: CacheLink, dump: Dump | undefined): Promise<void> {
   const { Gauge } = await import('prom-client');
+  const registers = [registry];
+  new Gauge({
+    name: 'fleetbook_reader_linked',
+    help: '1 while every publication reaches the reader through the cache, so that memory and cache answer without PostgreSQL; else 0',
+    registers,
+    aggregator: 'min',
+    collect() {
+      this.set(Number(link.linked));
+    },
+  });
+  if (!dump) return;
   new Gauge({
     name: 'fleetbook_dump_failing',
     help: '1 while the dump in SNAPSHOT_DIR cannot be written, else 0',
-    registers: [registry],
+    registers,
     aggregator: 'max',
     collect() {
       this.set(Number(dump.isFailing));

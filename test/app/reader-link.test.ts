@@ -1,6 +1,7 @@
-/** What a reader states about its link to the cache. */
+/** What a reader states about its link to the cache: to probes, and to Prometheus. */
 import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
+import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
 import { composeReader } from '../../src/app/reader.ts';
 import { readConfig } from '../../src/config/config.ts';
@@ -24,25 +25,37 @@ async function openReader() {
     readConfig(settings),
     pino({ level: 'warn' }, { write: (line) => logged.push(line) }),
   );
-  const state = async () => (await reader.readiness()).checks.cache;
-  return { allow, logged, state, [Symbol.asyncDispose]: () => reader[Symbol.asyncDispose]() };
+  const registry = new Registry();
+  await reader.addMetrics(registry);
+  const states = async () => {
+    const { checks } = await reader.readiness();
+    const metrics = await registry.getSingleMetricAsString('fleetbook_reader_linked');
+    return [checks.cache, /^fleetbook_reader_linked (\d)$/m.exec(metrics)?.[1]];
+  };
+  return { allow, logged, states, [Symbol.asyncDispose]: () => reader[Symbol.asyncDispose]() };
 }
 
 it('a reader states why it is not linked: it cannot read the stream, or no worker reaches the cache', async () => {
   await scene.publisher.publishDirty();
   await using reader = await openReader();
-  const stated = (expected: string) => until(async () => (await reader.state()) === expected);
-  await stated('not linked: no worker reaches it');
+  const stated = async (...expected: string[]) => {
+    const states = await until(async () => {
+      const now = await reader.states();
+      return now[0] === expected[0] && now;
+    });
+    expect(states).toEqual(expected);
+  };
+  await stated('not linked: no worker reaches it', '0');
   {
     using _heartbeat = startHeartbeat(() => scene.publisher.heartbeat());
-    await stated('ok');
+    await stated('ok', '1');
     await reader.allow('-xread');
-    await stated('not linked: this reader cannot read it');
+    await stated('not linked: this reader cannot read it', '0');
     expect(reader.logged.join('')).toMatch(/NOPERM.*the stream of the cache cannot be read/);
     await reader.allow('+xread');
-    await stated('ok');
+    await stated('ok', '1');
   }
-  await stated('not linked: no worker reaches it');
+  await stated('not linked: no worker reaches it', '0');
   await scene.redis.kill();
-  await stated('not linked: this reader cannot read it');
+  await stated('not linked: this reader cannot read it', '0');
 });
