@@ -1,9 +1,11 @@
 /** A cache that answers but accepts no writes. A full one takes heartbeats and announcements, one without replicas takes nothing. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../src/db/tokens.ts';
-import { startHeartbeat } from '../../src/snapshot/publish/publisher.ts';
+import { openRedis, redisReady } from '../../src/redis/redis.ts';
+import { withFence } from '../../src/snapshot/publish/fence.ts';
+import { Publisher, startHeartbeat } from '../../src/snapshot/publish/publisher.ts';
 import { until } from '../support/until.ts';
-import { reprice } from './rows.ts';
+import { addOrganization, reprice, verify } from './rows.ts';
 import { sceneForEachTest } from './scene.ts';
 
 const scene = sceneForEachTest({ redis: 'of the test' });
@@ -61,4 +63,82 @@ describe.each(refusals)('while the cache %s', (_, error, isLinked, strike, heal)
     await until(async () => (await (await scene.linkedReader()).documents.get(region())).tier === 'redis');
     expect(await versionNow(await scene.linkedReader())).toBe(version);
   });
+});
+
+describe('while the cache is full', () => {
+  const LATER = '2026-01-02T05:00:00.000Z';
+  const publish = {
+    'the dirty documents': () => scene.publisher.publishDirty(),
+    'what the comparison finds': () => scene.publisher.compare(),
+  };
+
+  it.each(Object.entries(publish))(
+    'readers know the age of data that was read since, after publishing %s',
+    async (_, run) => {
+      const reader = await scene.linkedReader();
+      await reader.catalogue.machine(scene.sample.small);
+      await setting('maxmemory', 1);
+      await verify(scene.sql, 'cloud', LATER);
+      await run();
+      await reader.caughtUp();
+      expect((await reader.catalogue.machine(scene.sample.small))?.asOf).toBe(LATER);
+    },
+  );
+
+  it.each(Object.entries(publish))(
+    'also if the cache rejects a change, after publishing %s',
+    async (_, run) => {
+      const reader = await scene.linkedReader();
+      await reader.catalogue.machine(scene.sample.small);
+      await setting('maxmemory', 1);
+      await verify(scene.sql, 'cloud', LATER);
+      const version = await reprice(scene.sql, scene.sample.small, '0.5');
+      await expect(run()).rejects.toThrow(/OOM/);
+      await reader.caughtUp();
+      for (const each of [reader, await scene.linkedReader()]) {
+        expect((await each.documents.get(region())).document?.version).toBe(version);
+        expect((await each.catalogue.machine(scene.sample.small))?.asOf).toBe(LATER);
+      }
+    },
+  );
+});
+
+it('no age is published after a version that readers do not know', async () => {
+  const { cache, redis, sql, store, keys } = scene;
+  // Its user may not change documents of clusters, so it cannot announce their versions.
+  const others = [
+    'lineage',
+    '*:stream',
+    '*:stamps',
+    '*:providers',
+    '*:region:*',
+    '*:columns:*',
+    '*:machine-regions:*',
+  ];
+  await cache.call(
+    'ACL',
+    'SETUSER',
+    'w',
+    'on',
+    `>${redis.password}`,
+    '+@all',
+    ...others.map((each) => `~fb:${each}`),
+  );
+  const url = new URL(redis.url);
+  url.username = 'w';
+  const limited = withFence(openRedis(url.href, 'publisher', () => {}));
+  try {
+    await redisReady(limited, 5000);
+    const publisher = new Publisher(store.db, limited);
+    const stamp = () => cache.hget(keys.stamps, 'cloud');
+    const before = await stamp();
+    await addOrganization(sql, 'another');
+    await verify(sql, 'cloud', '2026-01-02T05:00:00.000Z');
+    await expect(publisher.publishDirty()).rejects.toThrow(/NOPERM/);
+    expect(await stamp()).toBe(before);
+    await scene.publisher.publishDirty();
+    expect(await stamp()).not.toBe(before);
+  } finally {
+    limited.disconnect();
+  }
 });

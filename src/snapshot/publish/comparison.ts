@@ -12,7 +12,7 @@ import {
   type Expected,
   type Verdict,
 } from './compare-document.ts';
-import type { Outcome, Route } from './publish-documents.ts';
+import { graver, type Outcome, type Route } from './publish-documents.ts';
 
 /** Durations in seconds, instants in seconds since the epoch. */
 export interface ComparisonObserver {
@@ -78,7 +78,7 @@ export class Comparison {
       if (lost.size === 0) continue;
       const outcome = await publish([...lost]);
       done.push(...outcome.done);
-      failure ??= outcome.failure;
+      failure = graver(failure, outcome.failure);
       if (outcome.isOutage || outcome.ahead) return { ...outcome, done, failure };
     }
     this.lag.forget(unseen);

@@ -121,9 +121,10 @@ return redis.call('DEL', KEYS[1])
 
 /**
  * KEYS hash, stream · ARGV mark, field, stamp, field, stamp, …: moves stamps forward in time, never back, and appends those that
- * moved. For equal times the greater text wins, so that a retired source stays retired.
+ * moved. For equal times the greater text wins, so that a retired source stays retired. A full cache runs it: readers would state
+ * ever greater ages for sources that are read, and refuse requests with a `max-age`. A stamp has some 60 bytes.
  */
-const MOVE_STAMPS = `
+const MOVE_STAMPS = `#!lua flags=allow-oom
 ${APPEND}
 local function time(stamp) return string.match(stamp, ' (.*)$') or '' end
 local moved = {}

@@ -21,9 +21,19 @@ export interface Route {
   readonly keys: CacheKeys;
 }
 
+/** The cache rejected a version, and readers know that it exists: they read the document from Postgres. */
+export class AnnouncedRejection extends Error {}
+
+/** Returns the failure that counts: the first one, but one that readers do not know before an announced one. */
+export function graver(first: unknown, second: unknown): unknown {
+  return first === undefined || (first instanceof AnnouncedRejection && second !== undefined)
+    ? second
+    : first;
+}
+
 export interface Outcome {
   readonly done: readonly VersionedDocument[];
-  /** The first failure. Its documents stay dirty. */
+  /** The gravest failure. The documents of each failure stay dirty. */
   readonly failure: unknown;
   /** True if Postgres or the cache is down, so that the next rows would fail as well. */
   readonly isOutage: boolean;
@@ -46,7 +56,7 @@ export async function publishDocuments(route: Route, rows: readonly VersionedDoc
         if (typeof result === 'number') done.push({ name: row.name, version: result });
         else ahead = result;
       } catch (error) {
-        failure ??= error;
+        failure = graver(failure, error);
         isOutage ||= !isRejection(error);
       }
     }
@@ -71,7 +81,7 @@ async function publishRow(
     } catch (error) {
       if (!isRejection(error)) throw error;
       // The loop continues, because each rejected document is announced to readers.
-      rejection ??= error;
+      rejection = graver(rejection, error);
     }
   }
   if (rejection !== undefined) throw rejection;
@@ -111,8 +121,9 @@ async function set(
   try {
     return await traced('cache write', attributes, () => setIfNewer(redis, keys, name, version, value));
   } catch (error) {
-    if (isRejection(error)) await announceRejected(redis, keys, name, version);
-    throw error;
+    if (!isRejection(error)) throw error;
+    await announceRejected(redis, keys, name, version);
+    throw new AnnouncedRejection(error instanceof Error ? error.message : String(error), { cause: error });
   }
 }
 
@@ -130,6 +141,6 @@ async function isAhead({ db, redis, keys }: Route, name: DocumentName): Promise<
 
 /** Returns true if Postgres or Redis works but rejects this document. */
 export function isRejection(error: unknown): boolean {
-  if (error instanceof ReplyError) return true;
+  if (error instanceof ReplyError || error instanceof AnnouncedRejection) return true;
   return postgresError(error) !== undefined && !isLostConnection(error);
 }

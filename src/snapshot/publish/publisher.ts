@@ -19,7 +19,7 @@ import {
   sendHeartbeat,
 } from './fence.ts';
 import { type LineageObserver, type NewLineage, takeNewLineage } from './new-lineage.ts';
-import { isRejection, type Outcome, publishDocuments } from './publish-documents.ts';
+import { AnnouncedRejection, isRejection, type Outcome, publishDocuments } from './publish-documents.ts';
 
 export type PublishObserver = (outcome: 'published' | 'failed', documents: number, seconds: number) => void;
 
@@ -146,7 +146,10 @@ export class Publisher {
       // With commits all the time there is always a dirty document. Later ones belong to the next round.
       const isLast = dirty.length < DOCUMENTS_AT_ONCE;
       // A rejected document returns with every read, so the loop continues only while others succeed.
-      if (failure !== undefined && (isOutage || isLast || done.length === 0)) throw failure;
+      if (failure !== undefined && (isOutage || isLast || done.length === 0)) {
+        if (isLast) await this.#failed(keys, stamps, failure);
+        throw failure;
+      }
       if (isLast) break;
     }
     if (mayBeEmpty) published += (await this.#compareUnder(keys, isNew)).published;
@@ -201,7 +204,10 @@ export class Publisher {
     const publish = (rows: readonly VersionedDocument[]) => this.#publish(keys, rows);
     const { done, failure, ahead } = await this.#comparison.round(route, isNew, publish);
     if (ahead) return this.#compareUnderNewLineage(keys, ahead);
-    if (failure !== undefined) throw failure;
+    if (failure !== undefined) {
+      await this.#failed(keys, stamps, failure);
+      throw failure;
+    }
     await this.#machineIndex.repair(this.#redis, keys, this.#db);
     return this.#ended(keys, stamps, done.length);
   }
@@ -216,6 +222,11 @@ export class Publisher {
   async #ended(keys: CacheKeys, stamps: Stamps, published: number): Promise<PublishResult> {
     await moveStamps(this.#redis, keys, stamps);
     return { published };
+  }
+
+  /** After a round that has tried every document: readers know all changes that the stamps cover if each failure was announced. */
+  async #failed(keys: CacheKeys, stamps: Stamps, failure: unknown): Promise<void> {
+    if (failure instanceof AnnouncedRejection) await moveStamps(this.#redis, keys, stamps);
   }
 
   /**
