@@ -1,4 +1,4 @@
-/** A reader that does not run for seconds, such as one on a paused virtual machine, and a token that is revoked meanwhile. */
+/** A reader that does not run for seconds, such as one in a paused container, and a token that is revoked during this time. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect, it } from 'vitest';

@@ -166,8 +166,9 @@ export class CacheLink implements AsyncDisposable {
   }
 
   /**
-   * True while memory of the current epoch equals the cache. Each read checks the time of the last heartbeat: a process that was frozen
-   * answers requests before its late timers run, and before it has read its entries.
+   * True while memory of the current epoch equals the cache. Each read checks the time of the last heartbeat: a process that was stopped
+   * answers requests before its late timers run, and before it has read its entries. The monotonic clock does not run while the machine
+   * is suspended, see docs/reliability.md.
    */
   get linked(): boolean {
     return this.#hasHeartbeat && performance.now() - this.#heartbeatAt <= this.#silentAfterMs;

@@ -451,7 +451,7 @@ describe('no reader is linked', () => {
   });
 });
 
-/** Blocks this process, its timers and its connections, as a stopped virtual machine does. */
+/** Blocks this process, its timers and its connections, as SIGSTOP does. The monotonic clock runs on. */
 const freeze = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
 describe('a reader is away', () => {
