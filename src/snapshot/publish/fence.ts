@@ -5,7 +5,7 @@ import type { RedisClient } from '../../redis/redis.ts';
 import { FORMAT } from '../document/format.ts';
 import { type CacheKeys, type DocumentName, documentId, FEED_ID } from '../document/keys.ts';
 
-/** Entries that a stream holds. A reader that is further behind compares its memory. */
+/** Entries that a stream holds at least: Redis trims whole blocks. A reader that is further behind compares its memory. */
 const ENTRIES = 10_000;
 /** Longest time (ms) between two heartbeats of a publisher. After a longer one it publishes what is dirty. */
 const HEARTBEAT_GAP_MS = 1000;

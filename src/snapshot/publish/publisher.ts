@@ -49,7 +49,7 @@ const FOREIGN = 'this database is a restored backup, a copy of another one, or a
 const DOCUMENTS_AT_ONCE = 200;
 type Stamps = ReadonlyMap<string, string>;
 
-/** Milliseconds between the starts of two heartbeats of a worker. A reader needs one in four of them, see read/link.ts. */
+/** Milliseconds between the starts of two heartbeats of a worker. A reader needs one in three, see read/link.ts. */
 const HEARTBEAT_EVERY_MS = 400;
 
 /**
@@ -232,7 +232,8 @@ export class Publisher {
   /**
    * Returns the keys of the current lineage, and writes the lineage to the cache. A restored or copied database gets a new
    * lineage first.
-   * `mayBeEmpty`: the cache may have no documents. The only sign of a flush is the missing lineage.
+   * `mayBeEmpty`: the cache may have no documents, because a flush deletes the lineage too. A heartbeat notices other losses
+   * (`onLost`).
    * `isNew`: the cache had another lineage, so nothing was published under this one.
    */
   async #keys(): Promise<{ keys: CacheKeys; mayBeEmpty: boolean; isNew: boolean }> {

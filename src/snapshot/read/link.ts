@@ -85,8 +85,10 @@ export type LinkState = 'away' | 'joining' | 'following' | 'linked';
  *      └─────────── a connection is closed, or the stream cannot be read ◀────────────────┘
  *
  * It reads the stream also while the connection for documents is closed, and again 200 ms after a failed read. A linked reader that
- * joins because no entry came stays linked. While linked, every publication arrives as an entry. Each entry names the one before it, so a lost one is a gap, which begins a
- * new epoch. A document of an earlier epoch is compared before its next use. Decision 101 has the table of states.
+ * joins because no entry came stays linked.
+ *
+ * While linked, every publication arrives as an entry. Each entry names the one before it, so a lost one is a gap. The next position
+ * begins a new epoch. A document of an earlier epoch is compared before its next use. Decision 101 has the table of states.
  */
 export class CacheLink implements AsyncDisposable {
   readonly commands: CacheCommands;
@@ -107,16 +109,16 @@ export class CacheLink implements AsyncDisposable {
   #isUnreadable = false;
   /** The last entry that was read; undefined before the first join, and after a gap. */
   #position: Entry | undefined;
-  /** True after a heartbeat, while both connections last. */
-  #hasHeartbeat = false;
+  /** True once a heartbeat was found over both connections, until a connection breaks, heartbeats end, or an epoch begins. */
+  #isConfirmed = false;
   /** By `performance.now()`: the last time at which a worker reached the cache, as far as this reader can know. */
-  #heartbeatAt = performance.now();
+  #workerReachedAt = performance.now();
   /** By `performance.now()`: the start of the last command whose reply had every entry. Later entries are younger. */
   #completeAt = performance.now();
-  /** The last heartbeat behind the last complete reply. */
-  #heartbeat: Entry | undefined;
-  /** By `performance.now()`: when it was last asked whether both connections reach one server. */
-  #askedBothAt = Number.NEGATIVE_INFINITY;
+  /** The last heartbeat since the last complete reply. It counts once a reply is complete again. */
+  #newHeartbeat: Entry | undefined;
+  /** By `performance.now()`: the last check whether both connections reach one server. */
+  #checkedBothAt = Number.NEGATIVE_INFINITY;
   #silentJoins = 0;
   /** Counts what ends a link. */
   #breaks = 0;
@@ -159,7 +161,7 @@ export class CacheLink implements AsyncDisposable {
     this.#keys = keys;
     this.#events = events;
     this.#position = undefined;
-    this.#heartbeatAt = performance.now();
+    this.#workerReachedAt = performance.now();
     // A read that waits for the former stream holds the connection.
     if (isReading) this.#stream.disconnect(true);
     else this.#start();
@@ -171,7 +173,7 @@ export class CacheLink implements AsyncDisposable {
    * is suspended, see docs/reliability.md.
    */
   get linked(): boolean {
-    return this.#hasHeartbeat && performance.now() - this.#heartbeatAt <= this.#silentAfterMs;
+    return this.#isConfirmed && performance.now() - this.#workerReachedAt <= this.#silentAfterMs;
   }
 
   get state(): LinkState {
@@ -181,7 +183,7 @@ export class CacheLink implements AsyncDisposable {
 
   /** When a worker last reached the cache, in milliseconds; before the first heartbeat, when the reader began to follow the lineage. */
   get lastHeartbeatAt(): number {
-    return this.#now() - (performance.now() - this.#heartbeatAt);
+    return this.#now() - (performance.now() - this.#workerReachedAt);
   }
 
   /** Grows by each possible loss of entries. */
@@ -246,7 +248,7 @@ export class CacheLink implements AsyncDisposable {
         this.#newEpoch();
       }
       this.#completeAt = sentAt;
-      this.#heartbeat = undefined;
+      this.#newHeartbeat = undefined;
       this.#events?.onStamps(stamps);
       if (this.#needsNoHeartbeat) this.#confirm(sentAt);
     }
@@ -288,8 +290,8 @@ export class CacheLink implements AsyncDisposable {
     }
     if (entries.length < ENTRIES_AT_ONCE) {
       if (this.#needsNoHeartbeat) this.#confirm(this.#completeAt);
-      else if (this.#heartbeat) this.#onHeartbeat(keys, this.#heartbeat, this.#completeAt);
-      this.#heartbeat = undefined;
+      else if (this.#newHeartbeat) this.#onHeartbeat(keys, this.#newHeartbeat, this.#completeAt);
+      this.#newHeartbeat = undefined;
       this.#completeAt = sentAt;
     }
     this.#checkSilence();
@@ -300,7 +302,7 @@ export class CacheLink implements AsyncDisposable {
     const { what, value } = entry;
     switch (what) {
       case 'heartbeat':
-        this.#heartbeat = entry;
+        this.#newHeartbeat = entry;
         break;
       case 'stamps':
         this.#events?.onStamps(parseStamps(value));
@@ -316,20 +318,20 @@ export class CacheLink implements AsyncDisposable {
   /** @param at by `performance.now()`: the heartbeat is no older */
   #onHeartbeat(keys: CacheKeys, heartbeat: Entry, at: number): void {
     this.#silentJoins = 0;
-    if (this.#hasHeartbeat) this.#confirm(at);
-    if (!this.#hasHeartbeat || performance.now() - this.#askedBothAt >= this.#confirmBothEveryMs)
+    if (this.#isConfirmed) this.#confirm(at);
+    if (!this.#isConfirmed || performance.now() - this.#checkedBothAt >= this.#confirmBothEveryMs)
       void this.#confirmBoth(keys, heartbeat, at);
   }
 
   /** Confirms once documents are read from the server of the stream: after a failover one connection may lead to the former master. */
   async #confirmBoth(keys: CacheKeys, { id, mark }: Entry, at: number): Promise<void> {
     const breaks = this.#breaks;
-    this.#askedBothAt = performance.now();
+    this.#checkedBothAt = performance.now();
     // Without a deadline: a late reply proves as much, and the heartbeat grows old.
     const found = await this.#redis.xrange(keys.stream, id, id).catch(() => undefined);
     if (!found || breaks !== this.#breaks) return;
     if (found.map(entryOf).some((entry) => entry.mark === mark)) this.#confirm(at);
-    else if (this.#hasHeartbeat) {
+    else if (this.#isConfirmed) {
       this.#unlink('the connection for documents leads to another server than the stream');
       // Entries of the stream were not about the documents that it has read there.
       this.#newEpoch();
@@ -337,18 +339,18 @@ export class CacheLink implements AsyncDisposable {
   }
 
   #confirm(at: number): void {
-    this.#hasHeartbeat = true;
-    this.#heartbeatAt = Math.max(this.#heartbeatAt, at);
+    this.#isConfirmed = true;
+    this.#workerReachedAt = Math.max(this.#workerReachedAt, at);
     this.#confirmedAt.set(this.#epoch, this.lastHeartbeatAt);
   }
 
   #checkSilence(): void {
-    if (this.#hasHeartbeat && !this.linked) this.#unlink('no heartbeat of a worker arrives');
+    if (this.#isConfirmed && !this.linked) this.#unlink('no heartbeat of a worker arrives');
   }
 
   #newEpoch(): void {
     this.#breaks += 1;
-    this.#hasHeartbeat = false;
+    this.#isConfirmed = false;
     this.#epoch += 1;
     this.#confirmedAt.delete(this.#epoch - EPOCHS_REMEMBERED);
     this.#events?.onGap();
@@ -356,8 +358,8 @@ export class CacheLink implements AsyncDisposable {
 
   #unlink(why?: string): void {
     this.#breaks += 1;
-    if (!this.#hasHeartbeat) return;
-    this.#hasHeartbeat = false;
+    if (!this.#isConfirmed) return;
+    this.#isConfirmed = false;
     this.#events?.onUnlinked();
     if (why !== undefined)
       this.#logger.warn({ why }, 'the link to the cache is down; memory is checked against PostgreSQL');
