@@ -25,7 +25,7 @@ afterAll(() => stack[Symbol.asyncDispose]());
 
 const region = () => keys.document({ kind: 'region', regionId: machine.region });
 
-it('finds a document, an age and a machine index entry that the cache lost, and nothing else', async () => {
+it('finds a document, an age and the region of a machine that the cache lost, and nothing else', async () => {
   expect(await stack.problems()).toEqual([]);
   const document = await stack.cache.getBuffer(region());
   await stack.cache.del(region());

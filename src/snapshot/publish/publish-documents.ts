@@ -8,9 +8,9 @@ import type { RedisClient } from '../../redis/redis.ts';
 import { type DocumentContent, decodeDocument, encodeDocument } from '../document/format.ts';
 import type { CacheKeys } from '../document/keys.ts';
 import { loadContents } from '../document/load.ts';
-import { indexMachines } from '../document/machine-index.ts';
 import { dropDamaged } from './compare-document.ts';
 import { announceRejected, setIfNewer } from './fence.ts';
+import { setMachineRegions } from './machine-regions.ts';
 
 /** Documents that are read and encoded at once. More would need more memory and block the event loop for longer. */
 const CONCURRENCY = 2;
@@ -90,7 +90,7 @@ async function publishRow(
   if (!own) return version;
   if (name.kind === 'region') {
     const { regionId } = name;
-    await indexMachines(
+    await setMachineRegions(
       route.redis,
       route.keys,
       own.index.keys().map((id) => [Number(id), regionId] as const),

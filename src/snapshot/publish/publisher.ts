@@ -8,7 +8,6 @@ import { traced } from '../../domain/tracer.ts';
 import type { RedisClient } from '../../redis/redis.ts';
 import { CacheKeys, documentId, LINEAGE_KEY } from '../document/keys.ts';
 import { loadFreshness } from '../document/load.ts';
-import { MachineIndexRepair } from '../document/machine-index.ts';
 import { Comparison, type ComparisonOptions } from './comparison.ts';
 import {
   announceLineage,
@@ -18,6 +17,7 @@ import {
   replacing,
   sendHeartbeat,
 } from './fence.ts';
+import { MachineRegionsRepair } from './machine-regions.ts';
 import { type LineageObserver, type NewLineage, takeNewLineage } from './new-lineage.ts';
 import { AnnouncedRejection, isRejection, type Outcome, publishDocuments } from './publish-documents.ts';
 
@@ -61,7 +61,7 @@ export class Publisher {
   readonly #redis: RedisClient;
   readonly #options: PublisherOptions;
   readonly #comparison: Comparison;
-  readonly #machineIndex = new MachineIndexRepair();
+  readonly #machineRegions = new MachineRegionsRepair();
   #lineage: string | undefined;
   /** The last accepted one. */
   #lastHeartbeat: Heartbeat | undefined;
@@ -208,7 +208,7 @@ export class Publisher {
       await this.#failed(keys, stamps, failure);
       throw failure;
     }
-    await this.#machineIndex.repair(this.#redis, keys, this.#db);
+    await this.#machineRegions.repair(this.#redis, keys, this.#db);
     return this.#ended(keys, stamps, done.length);
   }
 

@@ -1,4 +1,4 @@
-/** Compares PostgreSQL, the cache and the API: every document, the machine index and the ages. */
+/** Compares PostgreSQL, the cache and the API: every document, the regions of machines and the ages. */
 import type { Store } from '../../../src/db/connection/connect.ts';
 import { readLineage } from '../../../src/db/lineage.ts';
 import { allVersions } from '../../../src/db/versions.ts';
@@ -25,7 +25,7 @@ const MACHINES_OF_REGION = 3;
 
 /**
  * Compares each document in PostgreSQL with the cache and with the answers of each reader, byte for byte. Also compares the
- * machine index of the cache and the age of the data. No process may write during the comparison.
+ * regions of machines of the cache and the age of the data. No process may write during the comparison.
  * @returns a line for each difference
  */
 export async function disagreements(of: Agreeing): Promise<string[]> {

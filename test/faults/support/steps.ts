@@ -39,7 +39,7 @@ const STORE_SENT = {
 const PUBLICATION_SENT = {
   'lineage told to the cache': /fb:lineage/,
   'region sent to the cache': /\$0\r\n\r\n\$\d+\r\nregion:/,
-  'machine index sent to the cache': /hset\r\n\$\d+\r\nfb:.*:machine-regions:/i,
+  'regions of machines sent to the cache': /hset\r\n\$\d+\r\nfb:.*:machine-regions:/i,
   'list of providers sent to the cache': /\$0\r\n\r\n\$\d+\r\nproviders/,
   'documents marked as published': /with free as \(/,
   'ages sent to the cache': /:stamps\r\n/,

@@ -20,8 +20,8 @@ import {
 } from '../../../src/snapshot/document/build.ts';
 import { type DocumentContent, encodeDocument } from '../../../src/snapshot/document/format.ts';
 import { CacheKeys, LINEAGE_KEY } from '../../../src/snapshot/document/keys.ts';
-import { indexMachines } from '../../../src/snapshot/document/machine-index.ts';
 import { withFence } from '../../../src/snapshot/publish/fence.ts';
+import { setMachineRegions } from '../../../src/snapshot/publish/machine-regions.ts';
 import { memoryBudget } from '../../../src/snapshot/read/budget.ts';
 import { Documents } from '../../../src/snapshot/read/documents.ts';
 import { CacheLink } from '../../../src/snapshot/read/link.ts';
@@ -71,7 +71,7 @@ for (const region of regions) {
     ramUnit: 'Decimal' as const,
   }));
   await publish(regionContent({ ...region, version: 1, provider: PROVIDER }, rows, { sources: ['a'] }));
-  await indexMachines(
+  await setMachineRegions(
     publisher,
     keys,
     rows.map(({ id }) => [id, region.id] as const),

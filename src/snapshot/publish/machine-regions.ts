@@ -6,13 +6,13 @@ import { array } from '../../db/connection/statements.ts';
 import { IS_PUBLISHED } from '../../db/published-rows.ts';
 import { regions } from '../../db/schema.ts';
 import type { RedisClient } from '../../redis/redis.ts';
-import { replacing } from '../publish/fence.ts';
-import { type CacheKeys, MACHINES_PER_BUCKET } from './keys.ts';
+import { type CacheKeys, MACHINES_PER_BUCKET } from '../document/keys.ts';
+import { replacing } from './fence.ts';
 
 /** Buckets in one round trip. */
 const BUCKETS_AT_ONCE = 500;
 
-export async function indexMachines(
+export async function setMachineRegions(
   redis: RedisClient,
   keys: CacheKeys,
   machines: Iterable<readonly [machineId: number, regionId: number]>,
@@ -30,7 +30,7 @@ interface CountedRegion {
 }
 
 /** Rewrites incomplete buckets, which the cache has evicted. It counts the machines of a region once for each version of it. */
-export class MachineIndexRepair {
+export class MachineRegionsRepair {
   #lineage: string | undefined;
   #regions = new Map<number, CountedRegion>();
 
@@ -50,7 +50,7 @@ export class MachineIndexRepair {
         const found = await db.execute<{ id: number; regionId: number }>(sql`
           select m.id, m.region_id as "regionId" ${PUBLISHED}
             and m.id >= ${from} and m.id < ${from + MACHINES_PER_BUCKET}`);
-        await indexMachines(
+        await setMachineRegions(
           redis,
           keys,
           found.map(({ id, regionId }) => [id, regionId] as const),
