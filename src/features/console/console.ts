@@ -73,15 +73,19 @@ export function openConsole(context: OpsContext, checkEveryMs?: number): OpsPart
     ]);
     return { ...facts, strips, alerts };
   }, OVERVIEW_MS);
+  const listeners = [stored.invalidate];
   const feed = changeFeed(
     () => activityMark(db),
-    () => stored.invalidate(),
+    () => {
+      for (const listener of listeners) listener();
+    },
     checkEveryMs,
   );
   return {
     addPages: (app) => addAssets(app, inPackage('dist', 'console'), PAGES),
     addApi(api, { changed }) {
-      const routes: ConsoleContext = { ...context, db, sources, stored, changed };
+      const addChangeListener = (listener: () => void) => void listeners.push(listener);
+      const routes: ConsoleContext = { ...context, db, sources, stored, changed, addChangeListener };
       // The streams must end before the server waits for the end of its connections.
       api.addHook('preClose', async () => feed[Symbol.dispose]());
       api.addHook('preHandler', async ({ method, url }, reply) => {

@@ -113,6 +113,18 @@ describe('the charts of the overview', () => {
     const after = await charts(({ publication }) => publication.documents > 0);
     expect(after.publication).toEqual({ documents: 2, behindSince: '2026-01-02T03:04:05Z' });
   });
+
+  it('state a decision at once, although another page has just read them', async () => {
+    await scene.sync(1);
+    await scene.sync(100);
+    const [batch] = await scene.worker.store.sql<{ id: string }[]>`
+      select id from held_batches where status = 'pending'`;
+    await charts(({ held }) => held.batches === 1);
+    expect(await scene.post(`/api/held/${batch?.id}/reject`, { reason: 'a wrong unit' })).toMatchObject({
+      status: 200,
+    });
+    expect(await scene.get('/api/charts')).toMatchObject({ held: { batches: 0, oldest: null } });
+  });
 });
 
 describe('the jobs of a queue', () => {

@@ -8,4 +8,6 @@ export interface ConsoleContext extends Pick<OpsContext, 'config' | 'env' | 'que
   readonly sources: readonly ConsoleSource[];
   stored(): Promise<Stored>;
   changed(): Promise<void>;
+  /** The listener is called before pages learn of a change, and read again. */
+  addChangeListener(listener: () => void): void;
 }

@@ -10,9 +10,10 @@ import { jobCounts } from './queues.ts';
 
 const STEPS = 48;
 const STEP_S = 1800;
+/** Cache time (ms); any change invalidates it earlier. */
 const CHARTS_MS = 2000;
 
-export function addCharts(api: FastifyInstance, { db, queues }: ConsoleContext): void {
+export function addCharts(api: FastifyInstance, { db, queues, addChangeListener }: ConsoleContext): void {
   const read = shared(async (): Promise<ChartsAnswer> => {
     // The last step ends with the minute under way, so that all steps are equally long.
     const to = (Math.floor(Date.now() / 60_000) + 1) * 60;
@@ -35,6 +36,7 @@ export function addCharts(api: FastifyInstance, { db, queues }: ConsoleContext):
       held,
     };
   }, CHARTS_MS);
+  addChangeListener(read.invalidate);
   api.get('/charts', () => read());
 }
 
