@@ -113,17 +113,19 @@ function showProgress(what, wanted) {
 
 /** Returns what went wrong, with the remedy. */
 async function runNpm(args, cwd) {
-  const npm = spawn('npm', [...args, ...NPM_OPTIONS], {
+  let npm;
+  let isInterrupted = false;
+  // Before npm starts: a signal in between would end this process alone, and npm would go on.
+  for (const signal of ['SIGINT', 'SIGTERM'])
+    process.once(signal, () => {
+      isInterrupted = true;
+      npm?.kill(signal);
+    });
+  npm = spawn('npm', [...args, ...NPM_OPTIONS], {
     cwd,
     env: { ...process.env, PATH: pathWithoutOwnNode() },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
-  let isInterrupted = false;
-  for (const signal of ['SIGINT', 'SIGTERM'])
-    process.once(signal, () => {
-      isInterrupted = true;
-      npm.kill(signal);
-    });
   return await new Promise((resolve) => {
     npm.on('error', (error) => resolve(`cannot run npm (${error.message}); install npm and try again`));
     npm.on('exit', (code) => {
