@@ -333,7 +333,8 @@ export class CacheLink implements AsyncDisposable {
     if (found.map(entryOf).some((entry) => entry.mark === mark)) this.#confirm(at);
     else if (this.#isConfirmed) {
       this.#unlink('the connection for documents leads to another server than the stream');
-      // Entries of the stream were not about the documents that it has read there.
+      // Entries of the stream were not about the documents that it has read there. The reader joins, since an epoch begins with all stamps.
+      this.#position = undefined;
       this.#newEpoch();
     }
   }

@@ -17,7 +17,7 @@ import { CacheLink } from '../../../src/snapshot/read/link.ts';
 import { faultProxy } from '../../support/fault-proxy.ts';
 import { startTestRedis, type TestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
-import { addOrganization, addSample, reprice } from '../rows.ts';
+import { addOrganization, addSample, addSource, reprice, verify } from '../rows.ts';
 import { cutStreams, loseEntry, openScene, sceneForEachTest, type TestReader } from '../scene.ts';
 
 const scene = sceneForEachTest();
@@ -422,6 +422,40 @@ describe('no reader is linked', () => {
       return (await scene.cache.xlen(scene.keys.stream)) > entries + 3;
     });
     expect(isLinked).toBe(false);
+  });
+
+  it('states the times of all sources after its documents came from another server for a while', async () => {
+    await using replica = await startTestRedis();
+    using admin = await adminOf(replica);
+    const replicates = async (...of: string[]) => {
+      await admin.redis.call('REPLICAOF', ...of);
+      await until(async () => (await admin.redis.info('replication')).includes('master_link_status:up'));
+    };
+    await scene.cache.config('SET', 'repl-diskless-sync-delay', 0);
+    await admin.redis.config('SET', 'masterauth', scene.redis.password);
+    await replicates('127.0.0.1', String(scene.redis.port));
+    await addSource(scene.sql, 'second', 'clusters');
+    await verify(scene.sql, 'second', '2026-01-01T06:00:00.000Z');
+    const without = await addOrganization(scene.sql, 'without clusters');
+    await scene.publisher.publishDirty();
+    using _heartbeat = beat();
+    const reader = await scene.linkedReader({
+      silentAfterMs: 60_000,
+      confirmBothEveryMs: 50,
+      redisUrl: replica.url,
+      streamUrl: scene.redis.url,
+    });
+    const { epoch } = reader.link;
+    await admin.redis.call('REPLICAOF', 'NO', 'ONE');
+    await until(() => reader.link.epoch > epoch);
+    await replicates('127.0.0.1', String(scene.redis.port));
+    await until(() => reader.link.linked);
+    await verify(scene.sql, 'second', '2026-01-02T00:00:00.000Z');
+    await scene.publisher.publishDirty();
+    await reader.caughtUp();
+    // That of the source that was read longest ago.
+    expect((await reader.clusters.clusters(without)).asOf).toBe('2026-01-01T00:00:00.000Z');
+    expect((await reader.catalogue.machine(scene.sample.small))?.asOf).toBe('2026-01-02T03:04:05.678Z');
   });
 
   it('in a process that was frozen, until it has read its entries', async () => {
