@@ -5,7 +5,7 @@ import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { withFence } from '../../src/snapshot/publish/fence.ts';
 import { Publisher, startHeartbeat } from '../../src/snapshot/publish/publisher.ts';
 import { until } from '../support/until.ts';
-import { addOrganization, reprice, verify } from './rows.ts';
+import { addOrganization, reprice, setStatus, verify } from './rows.ts';
 import { sceneForEachTest } from './scene.ts';
 
 const scene = sceneForEachTest({ redis: 'of the test' });
@@ -101,11 +101,24 @@ describe('while the cache is full', () => {
       }
     },
   );
+
+  it('readers see a change behind more rejected documents than a publisher reads at once', async () => {
+    const reader = await scene.linkedReader();
+    await reader.documents.get(region());
+    await setting('maxmemory', 1);
+    await scene.sql`insert into organizations (slug, name) select 'o' || i, 'o' || i from generate_series(1, 200) i`;
+    const version = await reprice(scene.sql, scene.sample.small, '0.5');
+    await verify(scene.sql, 'cloud', LATER);
+    await expect(scene.publisher.publishDirty()).rejects.toThrow(/OOM/);
+    await reader.caughtUp();
+    expect((await reader.documents.get(region())).document?.version).toBe(version);
+    expect((await reader.catalogue.machine(scene.sample.small))?.asOf).toBe(LATER);
+  });
 });
 
-it('no age is published after a version that readers do not know', async () => {
-  const { cache, redis, sql, store, keys } = scene;
-  // Its user may not change documents of clusters, so it cannot announce their versions.
+/** Opens a publisher whose user may not change documents of clusters, so it cannot announce their versions. */
+async function limitedPublisher() {
+  const { cache, redis, store } = scene;
   const others = [
     'lineage',
     '*:stream',
@@ -127,18 +140,34 @@ it('no age is published after a version that readers do not know', async () => {
   const url = new URL(redis.url);
   url.username = 'w';
   const limited = withFence(openRedis(url.href, 'publisher', () => {}));
-  try {
-    await redisReady(limited, 5000);
-    const publisher = new Publisher(store.db, limited);
-    const stamp = () => cache.hget(keys.stamps, 'cloud');
-    const before = await stamp();
-    await addOrganization(sql, 'another');
-    await verify(sql, 'cloud', '2026-01-02T05:00:00.000Z');
-    await expect(publisher.publishDirty()).rejects.toThrow(/NOPERM/);
-    expect(await stamp()).toBe(before);
-    await scene.publisher.publishDirty();
-    expect(await stamp()).not.toBe(before);
-  } finally {
-    limited.disconnect();
-  }
+  await redisReady(limited, 5000);
+  return { publisher: new Publisher(store.db, limited), [Symbol.dispose]: () => limited.disconnect() };
+}
+
+it('no age is published after a version that readers do not know', async () => {
+  const { cache, sql, keys } = scene;
+  using limited = await limitedPublisher();
+  const stamp = () => cache.hget(keys.stamps, 'cloud');
+  const before = await stamp();
+  await addOrganization(sql, 'another');
+  await verify(sql, 'cloud', '2026-01-02T05:00:00.000Z');
+  await expect(limited.publisher.publishDirty()).rejects.toThrow(/NOPERM/);
+  expect(await stamp()).toBe(before);
+  await scene.publisher.publishDirty();
+  expect(await stamp()).not.toBe(before);
+});
+
+it('a worker that starts sends no heartbeat before readers know each version', async () => {
+  const clusters = { kind: 'clusters', organizationId: scene.sample.a } as const;
+  const reader = scene.reader({ silentAfterMs: 60_000 });
+  await reader.documents.get(clusters);
+  await until(() => reader.link.state === 'following');
+  using limited = await limitedPublisher();
+  const version = await setStatus(scene.sql, scene.sample.clusterOfA, 'Stopped');
+  await limited.publisher.heartbeat();
+  await reader.caughtUp();
+  expect(reader.link.linked).toBe(false);
+  expect((await reader.documents.get(clusters)).document?.version).toBe(version);
+  await scene.publisher.heartbeat();
+  await until(() => reader.link.linked);
 });

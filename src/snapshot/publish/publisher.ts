@@ -19,7 +19,13 @@ import {
 } from './fence.ts';
 import { MachineRegionsRepair } from './machine-regions.ts';
 import { type LineageObserver, type NewLineage, takeNewLineage } from './new-lineage.ts';
-import { AnnouncedRejection, isRejection, type Outcome, publishDocuments } from './publish-documents.ts';
+import {
+  AnnouncedRejection,
+  graver,
+  isRejection,
+  type Outcome,
+  publishDocuments,
+} from './publish-documents.ts';
 
 export type PublishObserver = (outcome: 'published' | 'failed', documents: number, seconds: number) => void;
 
@@ -100,8 +106,10 @@ export class Publisher {
     if (first?.hasLost) for (const listener of this.#onLost) listener();
     if (first?.isAccepted) return;
     const receivedAt = performance.now();
-    // Readers know the documents that the cache has rejected.
-    const isCaughtUp = await this.publishDirty().then(() => true, isRejection);
+    const isCaughtUp = await this.publishDirty().then(
+      () => true,
+      (error: unknown) => error instanceof AnnouncedRejection,
+    );
     if (!isCaughtUp || !first || this.#lineage === undefined) return;
     // The time of the server now, or earlier. The start of a catch-up may be longer ago than a gap.
     const time = first.time + Math.floor(performance.now() - receivedAt);
@@ -135,22 +143,29 @@ export class Publisher {
     const { keys, mayBeEmpty, isNew } = await this.#keys();
     let published = 0;
     let stamps: Stamps;
+    let failure: unknown;
+    /** Document id → the version that this round has tried in vain. Every read returns it. */
+    const failed = new Map<string, number>();
     for (;;) {
       stamps = await loadFreshness(this.#db.$client);
-      const dirty = await dirtyDocuments(this.#db, DOCUMENTS_AT_ONCE);
+      const limit = DOCUMENTS_AT_ONCE + failed.size;
+      const found = await dirtyDocuments(this.#db, limit);
+      const dirty = found.filter(({ name, version }) => failed.get(documentId(name)) !== version);
       if (dirty.length === 0) break;
       for (const id of dirty.flatMap(idsOf)) this.#comparison.lag.begin(id);
-      const { done, failure, isOutage, ahead } = await this.#publish(keys, dirty);
+      const { done, ahead, ...outcome } = await this.#publish(keys, dirty);
       published += done.length;
       if (ahead) return this.#compareUnderNewLineage(keys, ahead);
+      failure = graver(failure, outcome.failure);
+      if (outcome.isOutage) throw failure;
+      for (const { name, version } of dirty) failed.set(documentId(name), version);
+      for (const { name } of done) failed.delete(documentId(name));
       // With commits all the time there is always a dirty document. Later ones belong to the next round.
-      const isLast = dirty.length < DOCUMENTS_AT_ONCE;
-      // A rejected document returns with every read, so the loop continues only while others succeed.
-      if (failure !== undefined && (isOutage || isLast || done.length === 0)) {
-        if (isLast) await this.#failed(keys, stamps, failure);
-        throw failure;
-      }
-      if (isLast) break;
+      if (found.length < limit) break;
+    }
+    if (failure !== undefined) {
+      await this.#failed(keys, stamps, failure);
+      throw failure;
     }
     if (mayBeEmpty) published += (await this.#compareUnder(keys, isNew)).published;
     return this.#ended(keys, stamps, published);
