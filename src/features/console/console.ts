@@ -117,7 +117,7 @@ export function openConsole(context: OpsContext, checkEveryMs?: number): OpsPart
       addCosts(api, routes);
       addSourceActions(api, routes);
     },
-    changed: () => feed.check(),
+    changed: () => feed.changed(),
   };
 }
 

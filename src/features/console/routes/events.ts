@@ -36,7 +36,11 @@ export function changeFeed(mark: () => Promise<string>, onChange: () => void, ev
     for (const timer of timers.splice(0)) clearInterval(timer);
   };
   return {
-    check,
+    /** Checks after a change of this process. A check that is under way may have read the mark before it. */
+    async changed() {
+      await checking;
+      await check();
+    },
     /** Returns the mark before a read, so that a page can tell whether its data is older than an event. */
     async mark() {
       // Without an open page, no timer checks for changes.
