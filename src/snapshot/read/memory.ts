@@ -95,7 +95,7 @@ export class DocumentMemory implements DocumentListener {
       this.#documents.pop();
       yield;
     }
-    // Not when the promise settles: a document that is stored until then would stay beyond the limit.
+    // Here and not later, when the promise settles: a document that is stored in between would stay beyond the limit.
     this.#isEvicting = false;
   }
 

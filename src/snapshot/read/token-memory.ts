@@ -17,7 +17,7 @@ export interface TokenMemoryOptions extends Omit<DocumentMemoryOptions, 'bytesPe
 }
 
 /**
- * The tokens in memory. They have bytes of their own: a token takes a tenth of a list, and each request of its client needs it.
+ * The tokens in memory, with separate bytes: a token takes a tenth of a list, and each request of its client needs it.
  * An accepted token is found by its text, which saves a SHA-256 at each request.
  */
 export class TokenMemory extends DocumentMemory {
