@@ -50,6 +50,21 @@ async function changeWithoutEntry(): Promise<number> {
   return version;
 }
 
+/** Returns true if the reader was linked at any time until the stream has more than so many new entries. */
+async function isLinkedDuring(
+  entries: number,
+  { link }: TestReader,
+  { cache, keys }: Pick<typeof scene, 'cache' | 'keys'> = scene,
+): Promise<boolean> {
+  const before = await cache.xlen(keys.stream);
+  let isLinked = false;
+  await until(async () => {
+    isLinked ||= link.linked;
+    return (await cache.xlen(keys.stream)) > before + entries;
+  });
+  return isLinked;
+}
+
 /** Returns how often a command was run, by the `INFO commandstats` of the server. */
 const callsOf = (command: string, stats: string): number =>
   Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
@@ -262,13 +277,7 @@ describe('no reader is linked', () => {
     const reader = await scene.linkedReader({ silentAfterMs, streamUrl: proxy.url });
     proxy.delay(silentAfterMs / 2);
     await until(() => !reader.link.linked);
-    const entries = await scene.cache.xlen(scene.keys.stream);
-    let isLinked = false;
-    await until(async () => {
-      isLinked ||= reader.link.linked;
-      return (await scene.cache.xlen(scene.keys.stream)) > entries + 10;
-    });
-    expect(isLinked).toBe(false);
+    expect(await isLinkedDuring(10, reader)).toBe(false);
     await proxy.heal();
     await until(() => reader.link.linked);
   });
@@ -318,13 +327,7 @@ describe('no reader is linked', () => {
     const reader = scene.reader({ silentAfterMs, redisUrl: former.url, streamUrl: scene.redis.url });
     await reader.catalogue.providers();
     await until(() => reader.link.state === 'following');
-    const entries = await scene.cache.xlen(scene.keys.stream);
-    let isLinked = false;
-    await until(async () => {
-      isLinked ||= reader.link.linked;
-      return (await scene.cache.xlen(scene.keys.stream)) > entries + 3;
-    });
-    expect(isLinked).toBe(false);
+    expect(await isLinkedDuring(3, reader)).toBe(false);
   });
 
   it('by an entry of the same time that another worker appended to the former master', async () => {
@@ -364,13 +367,7 @@ describe('no reader is linked', () => {
     proxy.cut();
     await until(() => reader.link.epoch > epoch);
     await until(() => reader.link.state === 'following');
-    const entries = await own.cache.xlen(own.keys.stream);
-    let isLinked = false;
-    await until(async () => {
-      isLinked ||= reader.link.linked;
-      return (await own.cache.xlen(own.keys.stream)) > entries + 3;
-    });
-    expect(isLinked).toBe(false);
+    expect(await isLinkedDuring(3, reader, own)).toBe(false);
   });
 
   it('once its connection for documents leads to a former master', async () => {
@@ -389,13 +386,7 @@ describe('no reader is linked', () => {
     proxy.cut();
     await until(() => !reader.link.linked, { timeoutMs: 5000 });
     await until(() => reader.link.commands.isReady);
-    const entries = await scene.cache.xlen(scene.keys.stream);
-    let isLinked = false;
-    await until(async () => {
-      isLinked ||= reader.link.linked;
-      return (await scene.cache.xlen(scene.keys.stream)) > entries + 5;
-    });
-    expect(isLinked).toBe(false);
+    expect(await isLinkedDuring(5, reader)).toBe(false);
   });
 
   it('once its documents come from a server that no longer replicates, over the same connection', async () => {
@@ -415,13 +406,7 @@ describe('no reader is linked', () => {
     await admin.redis.call('REPLICAOF', 'NO', 'ONE');
     const { epoch } = reader.link;
     await until(() => !reader.link.linked && reader.link.epoch > epoch, { timeoutMs: 5000 });
-    const entries = await scene.cache.xlen(scene.keys.stream);
-    let isLinked = false;
-    await until(async () => {
-      isLinked ||= reader.link.linked;
-      return (await scene.cache.xlen(scene.keys.stream)) > entries + 3;
-    });
-    expect(isLinked).toBe(false);
+    expect(await isLinkedDuring(3, reader)).toBe(false);
   });
 
   it('states the times of all sources after its documents came from another server for a while', async () => {

@@ -7,22 +7,16 @@ import {
   encoding,
 } from '../../../src/snapshot/document/format.ts';
 import { BYTES_PER_DOCUMENT } from '../../../src/snapshot/read/budget.ts';
-import { Consistency } from '../../../src/snapshot/read/consistency.ts';
 import { DocumentMemory } from '../../../src/snapshot/read/memory.ts';
 import { until } from '../../support/until.ts';
+import { LINKED } from './linked.ts';
 
 const READ = { epoch: 1, at: 0 };
 
 function memoryOf(memoryLimit: number) {
   const invalidated: string[] = [];
   const memory = new DocumentMemory({
-    rules: new Consistency({
-      link: { linked: true, epoch: 1, confirmedAt: () => 0, lastHeartbeatAt: 0 },
-      now: () => 0,
-      staleLimitMs: 0,
-      tokenStaleLimitMs: 0,
-    }),
-    freshness: { timeOf: () => undefined },
+    ...LINKED,
     memoryLimit,
     bytesPerEntry: BYTES_PER_DOCUMENT,
     onInvalidate: (id) => invalidated.push(id),

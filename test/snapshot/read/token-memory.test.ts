@@ -5,8 +5,8 @@ import { encodeLoaded, encoding } from '../../../src/snapshot/document/format.ts
 import { documentId } from '../../../src/snapshot/document/keys.ts';
 import { TokenDocument } from '../../../src/snapshot/document/token-document.ts';
 import { BYTES_PER_TOKEN } from '../../../src/snapshot/read/budget.ts';
-import { Consistency } from '../../../src/snapshot/read/consistency.ts';
 import { TokenMemory } from '../../../src/snapshot/read/token-memory.ts';
+import { LINKED } from './linked.ts';
 
 const READ = { epoch: 1, at: 0, isOfCache: true };
 const RECORD: TokenRecord = {
@@ -20,13 +20,7 @@ const RECORD: TokenRecord = {
 /** Has room for this many tokens. */
 function tokenMemory(room: number) {
   const memory = new TokenMemory({
-    rules: new Consistency({
-      link: { linked: true, epoch: 1, confirmedAt: () => 0, lastHeartbeatAt: 0 },
-      now: () => 0,
-      staleLimitMs: 0,
-      tokenStaleLimitMs: 0,
-    }),
-    freshness: { timeOf: () => undefined },
+    ...LINKED,
     memoryLimit: room * BYTES_PER_TOKEN,
     unknownTokensLimit: 10_000,
     onInvalidate() {},
